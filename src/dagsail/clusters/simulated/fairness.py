@@ -1,0 +1,155 @@
+"""Bounds on waiting: starving tasks go first and reserve a node; urgent tasks may preempt."""
+
+from __future__ import annotations
+
+import math
+
+from dagsail.clusters.simulated import execution
+from dagsail.clusters.simulated.world import World
+from dagsail.domain.snapshot import NODE_UP, Snapshot
+from dagsail.kernels import kernel
+from dagsail.scheduling import queue
+from dagsail.scheduling.constraints import legality
+
+
+@kernel
+def age(snapshot: Snapshot, world: World) -> None:
+    """Boost every queued task that has waited beyond its priority's bound; reserve it a node."""
+    now_s = snapshot.status[0].now_s
+    boosted = False
+    for index in range(snapshot.status[0].num_active):
+        row = snapshot.shapes[snapshot.active[index]]
+        for position in range(row.queue_size):
+            task = snapshot.tasks[snapshot.queue[row.queue_start + position]]
+            waited_s = now_s - task.ready_s
+            if task.boost == 0 and waited_s > world.max_wait_s[task.priority]:
+                task.boost = -1
+                boosted = True
+    if boosted:
+        queue.reorder(snapshot)
+    for index in range(snapshot.status[0].num_active):
+        row = snapshot.shapes[snapshot.active[index]]
+        head = snapshot.queue[row.queue_start]
+        if snapshot.tasks[head].boost == -1:
+            _reserve(snapshot, world, head)
+
+
+@kernel
+def _reserve(snapshot: Snapshot, world: World, task: int) -> None:
+    """Keep the node that is expected to have room first free for a starving task."""
+    shape = snapshot.tasks[task].shape
+    best = -1
+    best_s = math.inf
+    for node in range(snapshot.nodes.shape[0]):
+        here = snapshot.nodes[node]
+        if here.reserved_for == task:
+            return
+        if here.reserved_for >= 0 or here.state != NODE_UP:
+            continue
+        if snapshot.shape_node[shape, node].eligible == 0:
+            continue
+        if legality.fits(snapshot, shape, node):
+            return
+        room_s = _room_s(snapshot, world, shape, node)
+        if room_s < best_s:
+            best = node
+            best_s = room_s
+    if best >= 0:
+        snapshot.nodes[best].reserved_for = task
+
+
+@kernel
+def _room_s(snapshot: Snapshot, world: World, shape: int, node: int) -> float:
+    """Expected time at which everything that now runs on a node has ended."""
+    latest_s = 0.0
+    slot = world.machines[node].first_slot
+    while slot >= 0:
+        latest_s = max(latest_s, snapshot.tasks[world.slots[slot].task].end_s)
+        slot = world.slots[slot].next
+    return latest_s
+
+
+@kernel
+def preempt(snapshot: Snapshot, world: World) -> None:
+    """Make room for waiting P0 and P1 tasks by evicting others, the least loss first.
+
+    Victims are at least two levels less urgent (P0 evicts P2 and P3, P1 evicts P3).
+
+    At most one node is cleared for each waiting shape and instant; the freed room is given away by
+    the next decision at the same time.
+    """
+    for index in range(snapshot.status[0].num_active):
+        shape = snapshot.active[index]
+        row = snapshot.shapes[shape]
+        if row.blocked == 0 or row.num_workers > 1:
+            continue
+        head = snapshot.queue[row.queue_start]
+        for position in range(row.queue_size):
+            other = snapshot.queue[row.queue_start + position]
+            if snapshot.tasks[other].priority < snapshot.tasks[head].priority:
+                head = other
+        if snapshot.tasks[head].priority <= 1:
+            node = _cheapest_victims(snapshot, world, shape, snapshot.tasks[head].priority)
+            if node >= 0:
+                _clear(snapshot, world, shape, node, snapshot.tasks[head].priority)
+                snapshot.nodes[node].reserved_for = head
+                snapshot.status[0].wake_s = snapshot.status[0].now_s
+                return
+
+
+@kernel
+def _cheapest_victims(snapshot: Snapshot, world: World, shape: int, priority: int) -> int:
+    """The node where evicting all less urgent tasks gives room at the least lost work; -1: none."""
+    best = -1
+    best_loss_s = math.inf
+    now_s = snapshot.status[0].now_s
+    for node in range(snapshot.nodes.shape[0]):
+        here = snapshot.nodes[node]
+        if here.state != NODE_UP or here.reserved_for >= 0:
+            continue
+        if snapshot.shape_node[shape, node].eligible == 0:
+            continue
+        loss_s = 0.0
+        slot = world.machines[node].first_slot
+        while slot >= 0:
+            victim = snapshot.tasks[world.slots[slot].task]
+            if victim.priority > priority + 1:
+                loss_s += now_s - victim.start_s
+            slot = world.slots[slot].next
+        if loss_s < best_loss_s and _would_fit(snapshot, world, shape, node, priority):
+            best = node
+            best_loss_s = loss_s
+    return best
+
+
+@kernel
+def _would_fit(snapshot: Snapshot, world: World, shape: int, node: int, priority: int) -> bool:
+    for resource in range(snapshot.node_free.shape[1]):
+        free = snapshot.node_free[node, resource]
+        slot = world.machines[node].first_slot
+        while slot >= 0:
+            victim = snapshot.tasks[world.slots[slot].task]
+            if victim.priority > priority + 1:
+                free += snapshot.shape_request[victim.shape, resource]
+            slot = world.slots[slot].next
+        if snapshot.shape_request[shape, resource] > free:
+            return False
+    return True
+
+
+@kernel
+def _clear(snapshot: Snapshot, world: World, shape: int, node: int, priority: int) -> None:
+    """Evict less urgent tasks from a node, latest start first, until the shape fits."""
+    while not legality.fits(snapshot, shape, node):
+        latest = -1
+        slot = world.machines[node].first_slot
+        while slot >= 0:
+            task = world.slots[slot].task
+            if snapshot.tasks[task].priority > priority + 1 and (
+                latest < 0 or snapshot.tasks[task].start_s > snapshot.tasks[latest].start_s
+            ):
+                latest = task
+            slot = world.slots[slot].next
+        if latest < 0:
+            return
+        execution.evict(snapshot, world, latest)

@@ -1,0 +1,21 @@
+"""kube-scheduler 1.34 with its default configuration: random among equal nodes."""
+
+from __future__ import annotations
+
+from dagsail.domain.snapshot import Snapshot
+from dagsail.policies import kube
+from dagsail.policies.rule import Rule
+from dagsail.scheduling.listing import Memory, Score
+
+
+def order(snapshot: Snapshot, memory: Memory, task: int) -> float:
+    """Priority first."""
+    return kube.urgency(snapshot, memory, task)
+
+
+def select(snapshot: Snapshot, memory: Memory, task: int, score: Score) -> int:
+    """One scheduling cycle."""
+    return kube.choose(snapshot, memory, task, 34, False)
+
+
+POLICY = Rule("kube-default@1.34", key=order, select=select, prepare_function=kube.prepare)
