@@ -42,8 +42,9 @@ def read_text(path: Path) -> str:
         raise FormatError(f"{path}: is a directory; name a file") from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise FormatError(f"{path}: truncated or damaged gzip file ({error})") from None
-    except OSError as error:
-        raise FormatError(f"{path}: cannot be read ({error.strerror or error})") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise FormatError(f"{str(path)!r}: cannot be read ({reason})") from None
     if len(data) > MAX_FILE_BYTES:
         raise FormatError(f"{path}: larger than {MAX_FILE_BYTES // 1024**2} MiB")
     try:
@@ -64,7 +65,9 @@ def parse_json(text: str, source: str) -> Any:
         FormatError: with line and column of the first fault.
     """
     try:
-        return json.loads(text, parse_constant=_refuse_constant)
+        return json.loads(
+            text, parse_constant=_refuse_constant, object_pairs_hook=_refuse_duplicates
+        )
     except json.JSONDecodeError as error:
         raise FormatError(
             f"{source}:{error.lineno}:{error.colno}: not valid JSON ({error.msg})"
@@ -77,6 +80,17 @@ def parse_json(text: str, source: str) -> Any:
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not a number that JSON allows; numbers must be finite")
+
+
+def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise ValueError(f"key {key[:80]!r} occurs twice in one object")
+            seen.add(key)
+    return values
 
 
 class _StrictLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
@@ -103,6 +117,17 @@ _StrictLoader.add_constructor(
 _StrictLoader.add_constructor(
     "tag:yaml.org,2002:value", lambda loader, node: loader.construct_scalar(node)
 )
+
+
+_StrictLoader.add_constructor(
+    "tag:yaml.org,2002:set", lambda loader, node: _refuse_tag(node, "set")
+)
+
+
+def _refuse_tag(node: Any, name: str) -> None:
+    raise yaml.constructor.ConstructorError(
+        None, None, f"a {name} is not allowed here; write a list", node.start_mark
+    )
 
 
 def parse_yaml(text: str, source: str) -> list[Any]:
@@ -168,5 +193,3 @@ def check_writable(path: Path) -> None:
         raise OutputError(str(error).replace(f"{path.name}.check", path.name)) from None
     if path.is_dir():
         raise OutputError(f"{path}: is a directory; name a file")
-
-

@@ -87,7 +87,12 @@ def entry(function: _Function) -> _Function:
 def inlined(function: _Function) -> _Function:
     """Like `kernel`, for a few lines on the hottest path: always inlined by the code generator."""
     compiled = numba.njit(
-        cache=True, error_model="numpy", boundscheck=_bounds_check(), forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True
+        cache=True,
+        error_model="numpy",
+        boundscheck=_bounds_check(),
+        forceinline=True,
+        no_cpython_wrapper=True,
+        no_cfunc_wrapper=True,
     )(function)
     return cast(_Function, compiled)
 

@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Iterable
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, ClassVar, Final, Self
 
 from dagsail.domain.units import (
@@ -105,9 +106,7 @@ class Seconds(Scalar, float):
         """Parse a number of seconds or a duration."""
         seconds = _finite(value)
         if seconds is None and isinstance(value, str) and len(value) <= 64:
-            parts = _DURATION.findall(value)
-            if parts and "".join(number + unit for number, unit in parts) == value:
-                seconds = float(sum(Fraction(number) * _UNIT_S[unit] for number, unit in parts))
+            seconds = _duration(value)
         if seconds is None:
             raise cls._refusal(value)
         if seconds < 0:
@@ -194,6 +193,14 @@ class Resources(Scalar, dict[str, int]):
         return cls({_resource_name(name): _resource(name, item) for name, item in value.items()})
 
 
+@lru_cache(maxsize=4096)
+def _duration(text: str) -> float | None:
+    parts = _DURATION.findall(text)
+    if not parts or "".join(number + unit for number, unit in parts) != text:
+        return None
+    return float(sum(Fraction(number) * _UNIT_S[unit] for number, unit in parts))
+
+
 def _resource_name(name: object) -> str:
     if isinstance(name, str) and re.fullmatch(_RESOURCE, name):
         return name
@@ -216,6 +223,11 @@ def _resource(name: str, quantity: object) -> int:
 def _amount(resource: str, quantity: object, expected: str) -> int:
     if isinstance(quantity, bool) or not isinstance(quantity, str | int | float):
         raise ValueError(f"found {describe(quantity)}, expected {expected}")
+    return _exact_amount(resource, quantity, expected)
+
+
+@lru_cache(maxsize=4096, typed=True)  # thousands of tasks state the same few quantities
+def _exact_amount(resource: str, quantity: str | int | float, expected: str) -> int:
     try:
         value = parse_quantity(quantity)
     except ValueError:

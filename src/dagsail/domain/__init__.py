@@ -1,0 +1,1 @@
+"""The nouns: frozen, without input or output."""

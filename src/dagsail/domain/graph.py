@@ -79,7 +79,7 @@ def _graph(num_tasks: int, parents: Ints, children: Ints, data: Floats) -> Graph
 
 
 def upward_rank(graph: Graph, cost_s: Floats, seconds_per_byte: float, latency_s: float) -> Floats:
-    """Longest mean-cost path from each task to an exit, its own cost included. float64 (T,)
+    """Longest mean-cost path from each task to an exit, its own cost included. float64 (T,).
 
     Args:
         graph: of the workflow.
@@ -104,7 +104,7 @@ def upward_rank(graph: Graph, cost_s: Floats, seconds_per_byte: float, latency_s
 def downward_rank(
     graph: Graph, cost_s: Floats, seconds_per_byte: float, latency_s: float
 ) -> Floats:
-    """Longest mean-cost path from an entry to each task, its own cost excluded. float64 (T,)
+    """Longest mean-cost path from an entry to each task, its own cost excluded. float64 (T,).
 
     Arguments as in `upward_rank`.
     """
@@ -132,13 +132,13 @@ def critical_path_s(graph: Graph, cost_s: Floats) -> float:
 
 
 def depths(graph: Graph) -> Ints:
-    """Number of edges on the longest path from an entry to each task. int32 (T,)"""
+    """Number of edges on the longest path from an entry to each task. int32 (T,)."""
     hops = downward_rank(graph, np.ones(len(graph.order)), 0.0, 0.0)
     return hops.astype(np.int32)
 
 
 def hops_to_exit(graph: Graph) -> Ints:
-    """Number of edges on the longest path from each task to an exit. int32 (T,)"""
+    """Number of edges on the longest path from each task to an exit. int32 (T,)."""
     hops = upward_rank(graph, np.ones(len(graph.order)), 0.0, 0.0) - 1
     return hops.astype(np.int32)
 

@@ -6,7 +6,6 @@ Every effect is off by default, except data transfers at full link bandwidth. A 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Literal
@@ -66,7 +65,8 @@ class Interference:
     disk: float = 0.0
     """Likewise for disk demand against the present disk speed."""
     disk_drift: float = 0.0
-    """Share of its speed that a disk may lose; a bounded random walk (30,000 -> 2,000 IOPS: 0.93)."""
+    """Share of its speed that a disk may lose in a bounded random walk; 0.93 for 30,000 to 2,000
+    IOPS."""
     interval_s: float = 300.0
     """Time between steps of that walk."""
 
@@ -196,11 +196,11 @@ def _check_section(scenario: str, section: str, part: object) -> None:
             if isinstance(number, bool) or not isinstance(number, int | float):
                 continue
             where = f"scenario '{scenario}': {section}.{item.name} is {number}"
-            if not math.isfinite(number) or number < 0:
+            if number < 0 or number > 1e18 or number != number:
                 raise ScenarioError(f"{where}; it must be finite and not negative")
             if item.name in _POSITIVE and number == 0:
                 raise ScenarioError(f"{where}; it must be above 0")
-            if item.name.endswith("_ratio") and number > 1:
+            if item.name.endswith(("_ratio", "_quota")) and number > 1:
                 raise ScenarioError(f"{where}; a ratio must be at most 1")
             if item.name in {"disk_drift"} and number >= 1:
                 raise ScenarioError(f"{where}; it must be below 1")

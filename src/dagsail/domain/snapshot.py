@@ -52,6 +52,7 @@ TASK: Final = np.dtype(
         ("is_critical", "i8"),
         ("boost", "i8"),  # 0 normal, -1 starving: goes first
         ("queue_position", "i8"),  # in `queue`, -1 = not queued
+        ("num_reserved", "i8"),  # nodes that are reserved for it
         ("child_start", "i8"),
         ("child_end", "i8"),
         ("parent_start", "i8"),
@@ -125,6 +126,7 @@ SHAPE: Final = np.dtype(
         ("grown", "i8"),  # shape after an OOM kill, -1 = cannot grow
         ("near_parents", "i8"),
         ("wants_local_ssd", "i8"),
+        ("is_virtual", "i8"),  # asks for nothing: a barrier, not a container
         ("num_tasks", "i8"),  # popularity: tasks of this shape in the workload known so far
         ("gpu_milli", "i8"),  # per worker; below 1000 it must fit into one device
         ("cpu_default", "i8"),
@@ -157,7 +159,7 @@ STATUS: Final = np.dtype(
         ("num_incoming", "i8"),
         ("num_placed", "i8"),  # placements of the present decision
         ("stamp", "i8"),  # number of the present decision
-        ("has_waiting", "i8"),  # a policy chose to wait: ask again at the next event
+        ("has_waiting", "i8"),  # tasks wait although they may fit: ask again at the next event
         ("changed", "i8"),  # something happened that a decision may use
         ("num_arrived", "i8"),
         ("nodes_version", "i8"),  # counts nodes lost and returned

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 from dagsail.domain.errors import WorkflowError
 from dagsail.domain.placement import ANYWHERE, Placement
@@ -136,6 +136,13 @@ class Workflow:
         topological_order(self)
 
 
+class Arrival(NamedTuple):
+    """A workflow and when it is submitted, seconds after the start of the run."""
+
+    time_s: float
+    workflow: Workflow
+
+
 def _check_task(workflow_id: str, task: Task) -> None:
     where = f"workflow '{workflow_id}', task '{task.id}'"
     _check_seconds(where, "runtime_s", task.runtime_s)
@@ -160,12 +167,10 @@ def _check_seconds(where: str, name: str, value: float | None) -> None:
 
 
 def _check_range(where: str, name: str, value: float, largest: float) -> None:
+    if value > largest and value != math.inf:
+        raise WorkflowError(f"{where}: {name} is more than {largest:g}; check the unit")
     if not math.isfinite(value) or value < 0:
         raise WorkflowError(f"{where}: {name} is {value}; it must be finite and not negative")
-    if value > largest:
-        raise WorkflowError(
-            f"{where}: {name} is {value:g}, more than {largest:g}; check the unit"
-        )
 
 
 def _check_dependencies(
@@ -180,9 +185,7 @@ def _check_dependencies(
                     f"workflow '{workflow_id}': task '{other}' names an unknown {role} '{name}'"
                 )
         if edge.parent == edge.child:
-            raise WorkflowError(
-                f"workflow '{workflow_id}': task '{edge.child}' depends on itself"
-            )
+            raise WorkflowError(f"workflow '{workflow_id}': task '{edge.child}' depends on itself")
         if (edge.parent, edge.child) in pairs:
             raise WorkflowError(
                 f"workflow '{workflow_id}': dependency '{edge.parent}' -> '{edge.child}'"

@@ -1,0 +1,1 @@
+"""Judges runs: metrics, bounds, timelines, and comparisons over seeds."""

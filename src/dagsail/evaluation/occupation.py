@@ -100,7 +100,7 @@ def shares(amounts: Ints, allocatable: Ints) -> Floats:
 def utilisation(changes: Steps, snapshot: Snapshot, resource: int) -> float:
     """Share of the cluster's amount of a resource that is held, averaged over the window."""
     capacity = float(snapshot.node_allocatable[:, resource].sum())
-    span_s = changes.seconds.sum() / len(snapshot.nodes)
+    span_s = float(changes.seconds.sum()) / len(snapshot.nodes)
     return _ratio(float(changes.used[:, resource] @ changes.seconds), capacity * span_s)
 
 
@@ -130,20 +130,25 @@ def fragmentation(changes: Steps, snapshot: Snapshot, resource: int) -> float:
     After the fragmentation measure of Weng et al., "Beware of Fragmentation", USENIX ATC 2023:
     the free amount of a node is lost to a request that does not fit into what the node has left,
     weighted by the popularity of the request. Other than there, a pair counts only if the request
-    would fit the empty node, so that an empty cluster has none; devices of a node are one amount.
+    would fit the empty node, so that an empty cluster has none (nor has a full one); the devices of
+    a node are taken as one amount.
     """
     shapes = snapshot.shapes
     popular = np.argsort(-shapes["num_tasks"], kind="stable")[:_TYPICAL_SHAPES]
-    free = snapshot.node_allocatable[changes.node] - changes.used
-    weight = free[:, resource] * changes.seconds
+    lasting = changes.seconds > 0
+    node = changes.node[lasting]
+    free = (snapshot.node_allocatable[node] - changes.used[lasting]).T.copy()
+    weight = free[resource] * changes.seconds[lasting]
     lost = offered = 0.0
     for shape in popular[shapes["num_tasks"][popular] > 0]:
-        fits = (free >= snapshot.shape_request[shape]).all(axis=1)
-        eligible = snapshot.shape_node[shape]["eligible"][changes.node] == 1
         popularity = float(shapes["num_tasks"][shape])
-        offered += popularity * float(weight[eligible].sum())
-        lost += popularity * float(weight[eligible & ~fits].sum())
-    return _ratio(lost, offered)
+        counted = weight * snapshot.shape_node[shape]["eligible"][node]
+        lacks = np.zeros(len(node), bool)
+        for column in np.flatnonzero(snapshot.shape_request[shape]):
+            lacks |= free[column] < snapshot.shape_request[shape, column]
+        offered += popularity * float(counted.sum())
+        lost += popularity * float(counted[lacks].sum())
+    return lost / offered if offered > 0 else 0.0
 
 
 class Costs(NamedTuple):
@@ -161,7 +166,7 @@ def costs(held: Occupation, snapshot: Snapshot) -> Costs:
     price = snapshot.nodes["price_usd_per_h"][held.node] / _SECONDS_PER_HOUR
     cost: Any = share.max(axis=1) * price * (held.end_s - held.start_s)
     has_gpu = snapshot.nodes["num_gpus"][held.node] > 0
-    by_resource = np.bincount(share.argmax(axis=1), cost, minlength=share.shape[1])
+    by_resource: Any = np.bincount(share.argmax(axis=1), cost, minlength=share.shape[1])
     return Costs(float(cost.sum()), float(cost[has_gpu].sum()), by_resource)
 
 

@@ -9,7 +9,7 @@ it: the best-liked of the eligible nodes (`preferred`), the zone that holds most
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +23,9 @@ Ints = NDArray[np.int64]
 
 
 class Wishes(NamedTuple):
-    """Wishes that could be granted, and those that were not."""
+    """Of the wishes that could be granted, how many were and how many were not."""
 
-    count: int
+    granted: int
     ignored: int
 
 
@@ -38,8 +38,13 @@ def violation_ratio(run: Run) -> float:
         _near_parents(run.snapshot, done),
         *_spread(run, done),
     ]
-    count = sum(wish.count for wish in wishes)
-    return sum(wish.ignored for wish in wishes) / count if count else float("nan")
+    ignored = sum(wish.ignored for wish in wishes)
+    count = ignored + sum(wish.granted for wish in wishes)
+    return ignored / count if count else float("nan")
+
+
+def _counted(wished: NDArray[np.bool_], ignored: NDArray[np.bool_]) -> Wishes:
+    return Wishes(int((wished & ~ignored).sum()), int(ignored.sum()))
 
 
 def _preferred(snapshot: Snapshot, done: Ints) -> Wishes:
@@ -48,7 +53,7 @@ def _preferred(snapshot: Snapshot, done: Ints) -> Wishes:
     shape, node = snapshot.tasks["shape"][done], snapshot.tasks["node"][done]
     wished = best[shape] > 0
     ignored = wished & (liking[shape, node] < best[shape])
-    return Wishes(int(wished.sum()), int(ignored.sum()))
+    return _counted(wished, ignored)
 
 
 def _local_ssd(snapshot: Snapshot, done: Ints) -> Wishes:
@@ -56,7 +61,7 @@ def _local_ssd(snapshot: Snapshot, done: Ints) -> Wishes:
     grantable = ((snapshot.shape_node["eligible"] == 1) & has_ssd).any(axis=1)
     shape, node = snapshot.tasks["shape"][done], snapshot.tasks["node"][done]
     wished = (snapshot.shapes["wants_local_ssd"][shape] == 1) & grantable[shape]
-    return Wishes(int(wished.sum()), int((wished & ~has_ssd[node]).sum()))
+    return _counted(wished, wished & ~has_ssd[node])
 
 
 def _near_parents(snapshot: Snapshot, done: Ints) -> Wishes:
@@ -80,13 +85,17 @@ def _near_parents(snapshot: Snapshot, done: Ints) -> Wishes:
         reachable[:, number] = eligible.any(axis=1)
     most = np.where(reachable[tasks["shape"][wished]], held, 0.0).max(axis=1, initial=0.0)
     here = held[np.arange(len(wished)), zone[tasks["node"][wished]]]
-    return Wishes(len(wished), int((here < most).sum()))
+    return _counted(np.ones(len(wished), bool), here < most)
 
 
 def _spread(run: Run, done: Ints) -> Iterable[Wishes]:
     """Of tasks of one kind and workflow, those beyond an even share of a value are in excess."""
     shape = run.snapshot.tasks["shape"][done]
-    label_of = {int(s): _placement(run, s, done).spread_over for s in np.unique(shape)}
+    shapes, example = np.unique(shape, return_index=True)
+    label_of = {
+        int(s): _placement(run, int(task)).spread_over
+        for s, task in zip(shapes, done[example], strict=True)
+    }
     for label in sorted({label for label in label_of.values() if label}):
         values = [_label(node, label) for node in run.cluster.nodes]
         value = np.array([sorted(set(values)).index(v) for v in values])
@@ -108,14 +117,12 @@ def _excess(snapshot: Snapshot, members: Ints, value: Ints) -> Wishes:
     reach = np.ones(len(counts), np.int64)
     np.maximum.at(reach, group, possible[tasks["shape"]])
     even = -(-counts.sum(axis=1) // reach)
-    return Wishes(len(members), int((counts - even[:, None]).clip(0).sum()))
+    excess = int((counts - even[:, None]).clip(0).sum())
+    return Wishes(len(members) - excess, excess)
 
 
-def _placement(run: Run, shape: Any, done: Ints) -> Placement:
-    """The rules of a shape, from one task that has it."""
-    tasks = run.snapshot.tasks
-    task = int(done[np.argmax(tasks["shape"][done] == shape)])
-    workflow = int(tasks["workflow"][task])
+def _placement(run: Run, task: int) -> Placement:
+    workflow = int(run.snapshot.tasks["workflow"][task])
     first = int(run.snapshot.workflows["first_task"][workflow])
     return run.arrivals[workflow].workflow.tasks[task - first].placement
 

@@ -71,7 +71,7 @@ def estimate(values: Floats) -> Estimate:
 
 
 def compare_paired(first: Floats, second: Floats, better: Literal["lower", "higher"]) -> Paired:
-    """Compare two policies by one value a seed each; seeds where one has none are left out. (n,)."""
+    """Compare two policies by one value a seed each, over the seeds where both have one. (n,)."""
     difference = np.where(np.isclose(first, second, rtol=_SAME, atol=0.0), 0.0, first - second)
     both = np.isfinite(difference)
     x, y = first[both], second[both]

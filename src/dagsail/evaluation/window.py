@@ -32,6 +32,11 @@ class Window:
     end_s: float
     first_workflow: int = 0
 
+    @property
+    def is_steady(self) -> bool:
+        """Whether warm-up and drain are left out, because workflows arrive over time."""
+        return self.first_workflow > 0
+
 
 def whole_run(run: Run) -> Window:
     """From the first arrival to the last finish, all workflows."""

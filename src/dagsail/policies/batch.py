@@ -34,7 +34,6 @@ def batch_schedule(snapshot: Snapshot, memory: Memory, limit: int, mode: int) ->
     for index in range(status.num_incoming):
         queue.push(snapshot, snapshot.incoming[index])
     status.num_incoming = 0
-    status.has_waiting = 0
     placed = 0
     tasks = np.empty(_MAX_TASKS, np.int64)
     best = np.empty(_MAX_TASKS, np.int64)
@@ -152,8 +151,7 @@ def _choose(
             or value > chosen_value
             or (
                 value == chosen_value
-                and snapshot.tasks[tasks[index]].sequence
-                < snapshot.tasks[tasks[chosen]].sequence
+                and snapshot.tasks[tasks[index]].sequence < snapshot.tasks[tasks[chosen]].sequence
             )
         ):
             chosen = index

@@ -114,9 +114,7 @@ def _resources(snapshot: Snapshot, task: int, node: int, minor: int, packs: bool
         return fit
     cpu_used = all_cpu - snapshot.node_free[node, _CPU]
     memory_used = all_memory - snapshot.node_free[node, _MEMORY]
-    after = balance(
-        cpu_used + cpu_request, all_cpu, memory_used + memory_request, all_memory
-    )
+    after = balance(cpu_used + cpu_request, all_cpu, memory_used + memory_request, all_memory)
     if minor < 36:
         return fit + after
     before = balance(cpu_used, all_cpu, memory_used, all_memory)

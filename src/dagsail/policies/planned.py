@@ -47,9 +47,7 @@ def planned_node(snapshot: Snapshot, memory: Memory, task: int, score: Score) ->
     return best
 
 
-def strictly_planned_node(
-    snapshot: Snapshot, memory: Memory, task: int, score: Score
-) -> int:
+def strictly_planned_node(snapshot: Snapshot, memory: Memory, task: int, score: Score) -> int:
     """The planned node, whatever happens; wait while it has no room."""
     shape = snapshot.tasks[task].shape
     node = memory.ints[planning.HEADER + task]

@@ -75,9 +75,7 @@ def plan(snapshot: Snapshot, memory: Memory, method: int, sends_ahead: bool) -> 
         memory.floats[task] = start_s
         memory.floats[num_tasks + task] = end_s
         if node >= 0:
-            timeline.reserve(
-                snapshot, memory, snapshot.tasks[task].shape, node, start_s, end_s
-            )
+            timeline.reserve(snapshot, memory, snapshot.tasks[task].shape, node, start_s, end_s)
     memory.ints[_ARRIVED] = status.num_arrived
     memory.ints[_NODES] = status.nodes_version
     memory.ints[_FINISHED] = status.finished_version
@@ -205,9 +203,7 @@ def _latest_child_s(
                 ready_s += move_s
             else:
                 duration_s += move_s
-            start_s = timeline.earliest_start(
-                snapshot, memory, shape, other, ready_s, duration_s
-            )
+            start_s = timeline.earliest_start(snapshot, memory, shape, other, ready_s, duration_s)
             best_s = min(best_s, start_s + duration_s)
         latest_s = max(latest_s, best_s)
     return latest_s

@@ -87,9 +87,7 @@ def _above(rank: NDArray[np.float64], a: int, b: int) -> bool:
 
 
 @kernel
-def _heap_push(
-    heap: NDArray[np.int64], size: int, item: int, rank: NDArray[np.float64]
-) -> int:
+def _heap_push(heap: NDArray[np.int64], size: int, item: int, rank: NDArray[np.float64]) -> int:
     position = size
     while position > 0 and _above(rank, item, heap[(position - 1) // 2]):
         heap[position] = heap[(position - 1) // 2]

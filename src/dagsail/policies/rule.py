@@ -101,7 +101,7 @@ class Rule:
         return int(listing.decide(snapshot, memory, limit, self.compiled()))
 
     def scores(self, snapshot: Snapshot, memory: Memory, task: int) -> NDArray[np.float64]:
-        """Score of every node for a ready task, NaN where the rule does not score. (N,)"""
+        """Score of every node for a ready task, NaN where the rule does not score. (N,)."""
         count = len(snapshot.nodes)
         if self.score is None:
             return np.full(count, np.nan)

@@ -1,0 +1,1 @@
+"""The verbs: what is legal, what is placed, in which order."""

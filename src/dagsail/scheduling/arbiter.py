@@ -94,8 +94,7 @@ def assume(snapshot: Snapshot, task: int) -> None:
     """Bind a ready task whose workers have all been taken; it joins `placed`."""
     status = snapshot.status[0]
     row = snapshot.tasks[task]
-    if row.queue_position >= 0:
-        queue.remove(snapshot, task)
+    queue.take_out(snapshot, task)
     row.state = BOUND
     row.node = snapshot.workers[row.worker_start].node
     row.start_s = status.now_s
@@ -105,12 +104,22 @@ def assume(snapshot: Snapshot, task: int) -> None:
         + estimates.communication_s(snapshot, task)
     )
     row.boost = 0
-    here = snapshot.nodes[row.node]
-    if here.reserved_for == task:
-        here.reserved_for = -1
-    status.num_ready -= 1
+    if row.num_reserved > 0:
+        drop_reservations(snapshot, task)
     snapshot.placed[status.num_placed] = task
     status.num_placed += 1
+
+
+@kernel
+def drop_reservations(snapshot: Snapshot, task: int) -> None:
+    """Open the nodes that were reserved for a task, and ask for a decision about them now."""
+    status = snapshot.status[0]
+    for node in range(snapshot.nodes.shape[0]):
+        if snapshot.nodes[node].reserved_for == task:
+            snapshot.nodes[node].reserved_for = -1
+    snapshot.tasks[task].num_reserved = 0
+    status.changed = 1
+    status.wake_s = status.now_s
 
 
 @entry

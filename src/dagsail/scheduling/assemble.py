@@ -27,7 +27,7 @@ from dagsail.domain.placement import Placement
 from dagsail.domain.scenario import Scenario
 from dagsail.domain.snapshot import Names, Snapshot
 from dagsail.domain.units import CPU, GPU, GPU_MILLI, MEMORY, MIB, format_amount
-from dagsail.domain.workflow import Task, Workflow
+from dagsail.domain.workflow import Arrival, Task, Workflow
 from dagsail.scheduling import constraints
 from dagsail.scheduling.constraints import node_affinity, taints
 
@@ -36,13 +36,6 @@ DEFAULT_SCORE_MEMORY: Final = 200 * MIB
 """What kube-scheduler counts for a container without a request when it scores nodes."""
 
 _MAX_GROWTHS: Final = 4
-
-
-class Arrival(NamedTuple):
-    """One workflow and when it is submitted."""
-
-    time_s: float
-    workflow: Workflow
 
 
 class _ShapeKey(NamedTuple):
@@ -98,10 +91,14 @@ class _Assembler:
         self.image_bytes: list[float] = []
         self.kinds: dict[str, int] = {}
         self.tenants: dict[str, int] = {}
-        self.blocks: dict[tuple[int, int, int], _Block] = {}
+        self.blocks: dict[tuple[int, int, int, int], _Block] = {}
         self.kept: list[Workflow] = []
         self.placements: dict[Placement, Any] = {}
         self.has_sharing = GPU_MILLI in self.resources
+        if self.has_sharing and GPU in self.resources:
+            whole = 1000 * self.allocatable[:, self.resources.index(GPU)]
+            milli = self.resources.index(GPU_MILLI)
+            self.allocatable[:, milli] = np.maximum(self.allocatable[:, milli], whole)
         self._index_nodes()
         self._mean_network()
 
@@ -147,7 +144,7 @@ class _Assembler:
     def _block(self, workflow: Workflow) -> _Block:
         tenant = self.tenants.setdefault(workflow.tenant, len(self.tenants))
         quota = tenant if self.scenario.fairness.tenant_quota else -1
-        key = (id(workflow.tasks), id(workflow.dependencies), quota)
+        key = (id(workflow.tasks), id(workflow.dependencies), quota, workflow.priority)
         if key in self.blocks:
             for shape, count in zip(
                 *np.unique(self.blocks[key].tasks["shape"], return_counts=True), strict=True
@@ -214,7 +211,7 @@ class _Assembler:
         )
 
     def eligible_factors(self, shape: int, row: int) -> Any:
-        """Runtime factors of the nodes that a shape may use. float64 (eligible nodes,)"""
+        """Runtime factors of the nodes that a shape may use. float64 (eligible nodes,)."""
         types = np.array(self.node_type)[self.eligible[shape]]
         return np.array(self.row_values[row])[types]
 
@@ -272,14 +269,15 @@ class _Assembler:
     def _request(self, request: Mapping[str, int]) -> Mapping[str, int]:
         """Express whole and shared GPUs in the columns that the cluster has."""
         if self.has_sharing and request.get(GPU, 0):
-            return {**request, GPU_MILLI: 1000 * request[GPU]}
+            whole = {**request, GPU_MILLI: 1000 * request[GPU]}
+            return whole if GPU in self.resources else {r: whole[r] for r in whole if r != GPU}
         if not self.has_sharing and request.get(GPU_MILLI, 0):
             rest = {r: amount for r, amount in request.items() if r != GPU_MILLI}
             return {**rest, GPU: -(-request[GPU_MILLI] // 1000)}
         return request
 
     def _allowed(self, placement: Placement) -> Any:
-        """Which nodes the placement rules admit. bool (N,)"""
+        """Which nodes the placement rules admit. bool (N,)."""
         if placement not in self.placements:
             self.placements[placement] = np.array(
                 [constraints.refusal(placement, node) is None for node in self.cluster.nodes]
@@ -297,6 +295,9 @@ class _Assembler:
         if not asked.any():
             return int(eligible.sum()) * key.num_workers
         per_node = (self.allocatable[eligible][:, asked] // request[asked]).min(axis=1)
+        if 0 < key.gpu_milli < 1000:
+            devices = self.allocatable[eligible][:, self.resources.index(GPU_MILLI)] // 1000
+            per_node = np.minimum(per_node, devices * (1000 // key.gpu_milli))
         return int(per_node.sum())
 
     def _why_nowhere(self, workflow: Workflow, task: Task, key: _ShapeKey) -> str:
@@ -499,6 +500,7 @@ class _Assembler:
             shapes[shape]["near_parents"] = rule.near_parents
             shapes[shape]["wants_local_ssd"] = rule.wants_local_ssd
         request = np.array([key.request for key in self.shapes], np.int64)
+        shapes["is_virtual"] = ~request.any(axis=1)
         cpu, memory = self.resources.index(CPU), self.resources.index(MEMORY)
         shapes["cpu_default"] = np.where(request[:, cpu] == 0, DEFAULT_SCORE_CPU, request[:, cpu])
         shapes["memory_default"] = np.where(
@@ -521,7 +523,7 @@ class _Assembler:
     def _devices(self) -> Any:
         if not self.has_sharing:
             return np.zeros((len(self.cluster.nodes), 0), np.int64)
-        counts = [node.allocatable.get(GPU_MILLI, 0) // 1000 for node in self.cluster.nodes]
+        counts = (self.allocatable[:, self.resources.index(GPU_MILLI)] // 1000).tolist()
         devices = np.zeros((len(counts), max(counts)), np.int64)
         for node, count in enumerate(counts):
             devices[node, :count] = 1000
@@ -566,5 +568,3 @@ def _index(names: Sequence[str]) -> list[int]:
     """Position of each name among the distinct names, in order of appearance."""
     positions: dict[str, int] = {}
     return [positions.setdefault(name, len(positions)) for name in names]
-
-

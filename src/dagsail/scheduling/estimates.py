@@ -76,6 +76,8 @@ def startup_s(snapshot: Snapshot, task: int, node: int) -> float:
     """Expected container start and image pull of a task on a node."""
     status = snapshot.status[0]
     image = snapshot.tasks[task].image
+    if snapshot.shapes[snapshot.tasks[task].shape].is_virtual:
+        return 0.0
     pull_s = 0.0
     if status.registry_bytes_per_s > 0.0 and image >= 0 and snapshot.node_images[node, image] == 0:
         pull_s = snapshot.image_bytes[image] / status.registry_bytes_per_s

@@ -62,7 +62,6 @@ PLANNED_LIST: Final = 2
 CUSTOM: Final = 3
 
 
-
 class Rules(NamedTuple):
     """A policy as kernels see it: which loop it uses, and its functions as native pointers."""
 
@@ -152,7 +151,7 @@ def decide(snapshot: Snapshot, memory: Memory, limit: int, rules: Rules) -> int:
 def score_all(
     snapshot: Snapshot, memory: Memory, task: int, score: Score, out: NDArray[np.float64]
 ) -> None:
-    """Write the score of every node for a task into `out`. float64 (N,)"""
+    """Write the score of every node for a task into `out`. float64 (N,)."""
     for node in range(out.shape[0]):
         out[node] = score(snapshot, memory, task, node)
 
@@ -179,7 +178,6 @@ def list_schedule(snapshot: Snapshot, memory: Memory, limit: int, rules: Rules) 
         rules.loop == PLANNED_LIST and rules.decide(snapshot, memory, limit) == 1
     ):
         rekey(snapshot, memory, rules.key)
-    status.has_waiting = 0
     num_deferred = 0
     deferred = np.empty(_MAX_DEFERRED, np.int64)
     placed = 0
@@ -191,7 +189,6 @@ def list_schedule(snapshot: Snapshot, memory: Memory, limit: int, rules: Rules) 
         task = snapshot.queue[snapshot.shapes[shape].queue_start]
         if not legality.within_quota(snapshot, shape):
             snapshot.shapes[shape].skipped = status.stamp
-            status.has_waiting = 1
             continue
         # 3. Its nodes; all or none.
         node = rules.select(snapshot, memory, task, rules.score)
@@ -204,7 +201,6 @@ def list_schedule(snapshot: Snapshot, memory: Memory, limit: int, rules: Rules) 
             deferred[num_deferred] = task
             num_deferred += 1
             queue.remove(snapshot, task)
-            status.has_waiting = 1
         else:
             snapshot.shapes[shape].skipped = status.stamp
     for index in range(num_deferred):

@@ -87,9 +87,7 @@ def remove(snapshot: Snapshot, task: int) -> None:
         snapshot.queue[row.queue_start + position] = last
         snapshot.tasks[last].queue_position = position
         _sift_up(snapshot, row.queue_start, position)
-        _sift_down(
-            snapshot, row.queue_start, row.queue_size, snapshot.tasks[last].queue_position
-        )
+        _sift_down(snapshot, row.queue_start, row.queue_size, snapshot.tasks[last].queue_position)
     if row.queue_size == 0:
         status = snapshot.status[0]
         status.num_active -= 1
@@ -124,8 +122,8 @@ def make_ready(snapshot: Snapshot, task: int) -> None:
 
 
 @kernel
-def withdraw(snapshot: Snapshot, task: int) -> None:
-    """Take back a ready task that must not run any more (its workflow was cancelled)."""
+def take_out(snapshot: Snapshot, task: int) -> None:
+    """A ready task is placed, or must not run any more: it waits no longer."""
     status = snapshot.status[0]
     status.num_ready -= 1
     if snapshot.tasks[task].queue_position >= 0:

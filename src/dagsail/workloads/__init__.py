@@ -1,0 +1,1 @@
+"""Where workflows come from."""

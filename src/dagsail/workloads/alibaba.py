@@ -74,9 +74,7 @@ def looks_like(head: str) -> bool:
     """Whether a text that begins like this is such a trace."""
     first = head.lstrip().partition("\n")[0].strip()
     fields = first.split(",")
-    return first in (_COLUMNS, _OBSERVED_COLUMNS) or (
-        len(fields) == 9 and fields[4] in _STATUSES
-    )
+    return first in (_COLUMNS, _OBSERVED_COLUMNS) or (len(fields) == 9 and fields[4] in _STATUSES)
 
 
 def read(
@@ -230,9 +228,7 @@ def _earliest(tasks: list[_BatchTask]) -> float | None:
     return min((task.start_s for task in tasks if task.start_s is not None), default=None)
 
 
-def _stages(
-    job: str, tasks: list[_BatchTask], max_instances: int, repairs: Repairs
-) -> list[Stage]:
+def _stages(job: str, tasks: list[_BatchTask], max_instances: int, repairs: Repairs) -> list[Stage]:
     by_number: dict[int, list[str]] = {}
     lines: dict[str, str] = {}
     for task in tasks:

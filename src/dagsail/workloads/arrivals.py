@@ -5,26 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple
+from typing import Final
 
 from numpy.random import Generator
 
 from dagsail.domain.cluster import Cluster
 from dagsail.domain.errors import ScenarioError
 from dagsail.domain.scenario import ArrivalKind, Arrivals
-from dagsail.domain.workflow import Workflow
+from dagsail.domain.workflow import Arrival, Workflow
 from dagsail.workloads.offered_load import busy_seconds, rate_for_load
 
 DAY_S: Final = 86400.0
 DAILY_AMPLITUDE: Final = 0.5
 """Peak 1.5 and trough 0.5 times the mean: hours of Alibaba's 2018 batch jobs differ by 3."""
-
-
-class Arrival(NamedTuple):
-    """A workflow and when it is submitted, seconds after the start of the run."""
-
-    time_s: float
-    workflow: Workflow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

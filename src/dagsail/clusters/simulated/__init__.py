@@ -1,0 +1,1 @@
+"""A cluster that exists only in arrays."""

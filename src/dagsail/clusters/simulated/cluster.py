@@ -15,7 +15,8 @@ from dagsail.domain.cluster import Cluster
 from dagsail.domain.errors import StuckError
 from dagsail.domain.scenario import Scenario
 from dagsail.domain.snapshot import Names, Snapshot
-from dagsail.scheduling.assemble import Arrival, assemble
+from dagsail.domain.workflow import Arrival
+from dagsail.scheduling.assemble import assemble
 from dagsail.scheduling.constraints import legality
 from dagsail.scheduling.listing import Memory
 from dagsail.scheduling.ports import CompiledPolicy, Policy
@@ -77,9 +78,7 @@ class Simulation:
         self.cluster = cluster
         self.seed = seed
         self.snapshot, self.names = assemble(self.arrivals, cluster, self.scenario)
-        self.world: World = make_world(
-            self.arrivals, cluster, self.scenario, self.snapshot, seed
-        )
+        self.world: World = make_world(self.arrivals, cluster, self.scenario, self.snapshot, seed)
         engine.prepare(self.snapshot, self.world)
 
     def run(self, policy: Policy, on_decision: OnDecision | None = None) -> Run:
@@ -119,9 +118,7 @@ class Simulation:
                 return
             self._recover(code)
 
-    def _run_stepwise(
-        self, policy: Policy, memory: Memory, on_decision: OnDecision | None
-    ) -> None:
+    def _run_stepwise(self, policy: Policy, memory: Memory, on_decision: OnDecision | None) -> None:
         while True:
             code = engine.advance(self.snapshot, self.world)
             if code == engine.DONE:
@@ -164,7 +161,9 @@ class Simulation:
         reasons: dict[str, int] = {}
         for node in range(len(self.snapshot.nodes)):
             code = legality.verdict(self.snapshot, task, node)
-            if code == legality.LEGAL:
+            if code == legality.LEGAL and self.snapshot.tasks[task]["num_workers"] > 1:
+                reason = "one worker fits, but not all at once"
+            elif code == legality.LEGAL:
                 reason = "it fits, but the policy waits"
             else:
                 reason = legality.explain(self.snapshot, self.names, task, node, code)

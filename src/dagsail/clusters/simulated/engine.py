@@ -23,8 +23,6 @@ STUCK: Final = 2
 LOG_FULL: Final = 3
 
 UNLIMITED: Final = 2**31 - 1
-_PATIENCE_S: Final = 30 * 86400.0
-"""Simulated time without any start, end or node change after which a run counts as stuck."""
 
 
 @entry
@@ -58,6 +56,8 @@ def advance(snapshot: Snapshot, world: World) -> int:
                 break
         if flows_changed:
             network.share(snapshot, world, world.layout[0].network)
+        if _log_is_short(snapshot, world) and law.tasks_left > 0:
+            return LOG_FULL
         law.num_instants += 1
         # 2. Does that change anything for a decision?
         if status.num_ready > 0 and (status.changed == 1 or status.has_waiting == 1):
@@ -84,9 +84,10 @@ def _may_go_on(snapshot: Snapshot, world: World) -> bool:
     law = world.law[0]
     if law.num_timers == 0:
         return False
-    if law.num_bound > 0 or snapshot.status[0].num_arrived < snapshot.workflows.shape[0]:
+    next_timer = world.timer_heap[0]
+    if next_timer < world.runs.shape[0] or next_timer == world.layout[0].arrival:
         return True
-    return snapshot.status[0].now_s - law.last_progress_s < _PATIENCE_S
+    return snapshot.status[0].now_s - law.last_progress_s < law.patience_s
 
 
 @kernel
@@ -117,9 +118,7 @@ def _fire(snapshot: Snapshot, world: World, timer: int) -> bool:
 
 
 @kernel
-def _change_surroundings(
-    snapshot: Snapshot, world: World, timer: int
-) -> None:
+def _change_surroundings(snapshot: Snapshot, world: World, timer: int) -> None:
     if timer < world.layout[0].spots:
         surroundings.on_node_timer(snapshot, world, timer - world.layout[0].nodes, timer)
     elif timer < world.layout[0].changes:
@@ -165,6 +164,11 @@ def start_placed(snapshot: Snapshot, world: World) -> None:
     if status.wake_s < math.inf:
         timers.set_timer(world, world.layout[0].wake, max(status.wake_s, status.now_s))
     status.num_placed = 0
+    # A shape that is not blocked waits by choice or for a quota: every event may change that.
+    status.has_waiting = 0
+    for index in range(status.num_active):
+        if snapshot.shapes[snapshot.active[index]].blocked == 0:
+            status.has_waiting = 1
 
 
 @entry

@@ -37,7 +37,6 @@ def start(snapshot: Snapshot, world: World, task: int) -> None:
     """Begin an attempt of a task that a decision has just placed."""
     now_s = snapshot.status[0].now_s
     world.law[0].num_bound += 1
-    world.law[0].last_progress_s = now_s
     row = snapshot.tasks[task]
     workflow = snapshot.workflows[row.workflow]
     workflow.first_start_s = min(workflow.first_start_s, now_s)
@@ -46,8 +45,6 @@ def start(snapshot: Snapshot, world: World, task: int) -> None:
     run.phase = STARTING
     _draw_attempt(snapshot, world, task)
     if world.law[0].interferes or world.law[0].fair_sharing:
-        if world.law[0].fair_sharing:
-            delay_s += stage_in_s(snapshot, world, task)
         timers.set_timer(world, task, now_s + delay_s)
         return
     run.phase = RUNNING
@@ -64,9 +61,7 @@ def _link_workers(snapshot: Snapshot, world: World, task: int) -> float:
     delay_s = 0.0
     for slot in range(row.worker_start, row.worker_start + row.num_workers):
         node = snapshot.workers[slot].node
-        delay_s = max(delay_s, estimates.startup_s(snapshot, task, node))
-        if row.image >= 0:
-            snapshot.node_images[node, row.image] = 1
+        delay_s = max(delay_s, _startup_s(snapshot, world, task, node))
         machine = world.machines[node]
         world.slots[slot].previous = -1
         world.slots[slot].next = machine.first_slot
@@ -74,6 +69,21 @@ def _link_workers(snapshot: Snapshot, world: World, task: int) -> float:
             world.slots[machine.first_slot].previous = slot
         machine.first_slot = slot
     return delay_s
+
+
+@kernel
+def _startup_s(snapshot: Snapshot, world: World, task: int, node: int) -> float:
+    """True start-up delay; a pull that is under way on the node is waited for, not repeated."""
+    image = snapshot.tasks[task].image
+    delay_s = estimates.startup_s(snapshot, task, node)
+    if image < 0 or snapshot.shapes[snapshot.tasks[task].shape].is_virtual:
+        return delay_s
+    now_s = snapshot.status[0].now_s
+    if snapshot.node_images[node, image] == 0:
+        snapshot.node_images[node, image] = 1
+        world.image_ready_s[node, image] = now_s + delay_s - snapshot.status[0].startup_s
+        return delay_s
+    return delay_s + max(0.0, world.image_ready_s[node, image] - now_s)
 
 
 @kernel
@@ -88,6 +98,7 @@ def _draw_attempt(snapshot: Snapshot, world: World, task: int) -> None:
         run.work_left_s = max(run.work_left_s, other_s * _factor(world, task))
     run.work_left_s += estimates.communication_s(snapshot, task)
     run.fault = NO_FAULT
+    run.limit_s = math.inf
     if run.timeout_s < run.work_left_s:
         run.work_left_s = run.timeout_s
         run.fault = TIMEOUT
@@ -96,9 +107,7 @@ def _draw_attempt(snapshot: Snapshot, world: World, task: int) -> None:
         draw = chance.uniform(law.seed, chance.FAILURE, task, row.attempt)
     if draw < law.task_failure_ratio:
         run.fault = CRASH
-    elif draw < law.task_failure_ratio + law.oom_ratio and (
-        snapshot.shapes[row.shape].grown >= 0
-    ):
+    elif draw < law.task_failure_ratio + law.oom_ratio and (snapshot.shapes[row.shape].grown >= 0):
         run.fault = OOM
     if run.fault == CRASH or run.fault == OOM:
         run.work_left_s *= chance.uniform(law.seed, chance.FAILURE_POINT, task, row.attempt)
@@ -125,15 +134,12 @@ def staging_s(snapshot: Snapshot, world: World, task: int) -> float:
     row = snapshot.tasks[task]
     now_s = snapshot.status[0].now_s
     longest = 0.0
-    if row.planned_node != row.node:
-        for index in range(row.parent_start, row.parent_end):
-            edge = snapshot.parents[index]
-            source = snapshot.tasks[edge.task].node
-            longest = max(
-                longest, network.transfer_s(snapshot, world, index, source, row.node)
-            )
-    else:
-        longest = max(0.0, world.runs[task].data_ready_s - now_s)
+    for index in range(row.parent_start, row.parent_end):
+        if world.sent_to[index] == row.node:
+            longest = max(longest, world.runs[task].data_ready_s - now_s)
+        else:
+            source = snapshot.tasks[snapshot.parents[index].task].node
+            longest = max(longest, network.transfer_s(snapshot, world, index, source, row.node))
     return max(longest, stage_in_s(snapshot, world, task))
 
 
@@ -163,15 +169,29 @@ def on_timer(snapshot: Snapshot, world: World, task: int) -> None:
         run.phase = STAGING
         if world.law[0].fair_sharing:
             network.pull(snapshot, world, task)
+            external_s = stage_in_s(snapshot, world, task)
+            if external_s > 0.0:
+                run.flows_left += 1
+                timers.set_timer(world, task, now_s + external_s)
             on_data(snapshot, world, task)
         else:
             timers.set_timer(world, task, now_s + staging_s(snapshot, world, task))
     elif run.phase == STAGING:
-        _run(snapshot, world, task)
-    elif run.fault == NO_FAULT:
+        if world.law[0].fair_sharing:
+            run.flows_left -= 1
+        on_data(snapshot, world, task)
+    elif run.fault == NO_FAULT and not _is_timed_out(snapshot, world, task):
         finish(snapshot, world, task)
     else:
         _break(snapshot, world, task)
+
+
+@kernel
+def _is_timed_out(snapshot: Snapshot, world: World, task: int) -> bool:
+    """Whether a disturbed attempt has reached its time limit before the end of its work."""
+    run = world.runs[task]
+    now_s = snapshot.status[0].now_s
+    return now_s >= run.limit_s and run.work_left_s - run.rate * (now_s - run.updated_s) > 1e-9
 
 
 @kernel
@@ -193,6 +213,7 @@ def _run(snapshot: Snapshot, world: World, task: int) -> None:
     run.phase = RUNNING
     run.rate = 1.0
     run.updated_s = snapshot.status[0].now_s
+    run.limit_s = run.updated_s + run.timeout_s
     timers.set_timer(world, task, run.updated_s + run.work_left_s)
     if world.law[0].interferes:
         _change_pressure(snapshot, world, task, 1.0)
@@ -222,7 +243,7 @@ def disturb(snapshot: Snapshot, world: World, node: int) -> None:
             run.work_left_s = max(0.0, run.work_left_s - run.rate * (now_s - run.updated_s))
             run.updated_s = now_s
             run.rate = 1.0 / _slowdown(snapshot, world, task)
-            timers.set_timer(world, task, now_s + run.work_left_s / run.rate)
+            timers.set_timer(world, task, min(now_s + run.work_left_s / run.rate, run.limit_s))
         slot = world.slots[slot].next
 
 
@@ -292,7 +313,8 @@ def _leave(snapshot: Snapshot, world: World, task: int, outcome: int) -> None:
         if after >= 0:
             world.slots[after].previous = before
     world.law[0].num_bound -= 1
-    world.law[0].last_progress_s = snapshot.status[0].now_s
+    if outcome != EVICTED:
+        world.law[0].last_progress_s = snapshot.status[0].now_s
     if world.law[0].interferes and was_running:
         _change_pressure(snapshot, world, task, -1.0)
     arbiter.release(snapshot, task)
@@ -395,7 +417,8 @@ def cancel_workflow(snapshot: Snapshot, world: World, workflow: int) -> None:
             _leave(snapshot, world, task, CANCELLED)
         else:
             if state == states.READY:
-                queue.withdraw(snapshot, task)
+                queue.take_out(snapshot, task)
+                arbiter.drop_reservations(snapshot, task)
             timers.stop_timer(world, task)
             world.runs[task].phase = IDLE
             if world.runs[task].flows_left > 0:

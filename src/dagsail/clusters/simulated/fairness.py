@@ -36,30 +36,52 @@ def age(snapshot: Snapshot, world: World) -> None:
 
 @kernel
 def _reserve(snapshot: Snapshot, world: World, task: int) -> None:
-    """Keep the node that is expected to have room first free for a starving task."""
-    shape = snapshot.tasks[task].shape
-    best = -1
-    best_s = math.inf
+    """Keep the nodes that are expected to have room first free for a starving task.
+
+    One node for one worker, unless it fits somewhere already; as many as they need for several.
+    """
+    row = snapshot.tasks[task]
+    places = 0
     for node in range(snapshot.nodes.shape[0]):
-        here = snapshot.nodes[node]
-        if here.reserved_for == task:
+        if snapshot.nodes[node].reserved_for == task:
+            places += _capacity(snapshot, row.shape, node)
+        elif row.num_workers == 1 and (
+            legality.fits(snapshot, row.shape, node) and legality.is_open(snapshot, task, node)
+        ):
             return
-        if here.reserved_for >= 0 or here.state != NODE_UP:
-            continue
-        if snapshot.shape_node[shape, node].eligible == 0:
-            continue
-        if legality.fits(snapshot, shape, node):
+    while places < row.num_workers:
+        best = -1
+        best_s = math.inf
+        for node in range(snapshot.nodes.shape[0]):
+            here = snapshot.nodes[node]
+            if here.reserved_for >= 0 or here.state != NODE_UP:
+                continue
+            if snapshot.shape_node[row.shape, node].eligible == 0:
+                continue
+            room_s = _room_s(snapshot, world, node)
+            if room_s < best_s:
+                best = node
+                best_s = room_s
+        if best < 0:
             return
-        room_s = _room_s(snapshot, world, shape, node)
-        if room_s < best_s:
-            best = node
-            best_s = room_s
-    if best >= 0:
         snapshot.nodes[best].reserved_for = task
+        row.num_reserved += 1
+        places += _capacity(snapshot, row.shape, best)
 
 
 @kernel
-def _room_s(snapshot: Snapshot, world: World, shape: int, node: int) -> float:
+def _capacity(snapshot: Snapshot, shape: int, node: int) -> int:
+    """Workers of a shape that an empty node holds."""
+    most = snapshot.workers.shape[0]
+    for resource in range(snapshot.node_allocatable.shape[1]):
+        request = snapshot.shape_request[shape, resource]
+        if request > 0:
+            most = min(most, snapshot.node_allocatable[node, resource] // request)
+    return most
+
+
+@kernel
+def _room_s(snapshot: Snapshot, world: World, node: int) -> float:
     """Expected time at which everything that now runs on a node has ended."""
     latest_s = 0.0
     slot = world.machines[node].first_slot
@@ -81,7 +103,7 @@ def preempt(snapshot: Snapshot, world: World) -> None:
     for index in range(snapshot.status[0].num_active):
         shape = snapshot.active[index]
         row = snapshot.shapes[shape]
-        if row.blocked == 0 or row.num_workers > 1:
+        if row.blocked == 0 or row.num_workers > 1 or not legality.within_quota(snapshot, shape):
             continue
         head = snapshot.queue[row.queue_start]
         for position in range(row.queue_size):
@@ -93,6 +115,9 @@ def preempt(snapshot: Snapshot, world: World) -> None:
             if node >= 0:
                 _clear(snapshot, world, shape, node, snapshot.tasks[head].priority)
                 snapshot.nodes[node].reserved_for = head
+                snapshot.tasks[head].num_reserved += 1
+                snapshot.tasks[head].boost = -1
+                queue.reorder(snapshot)
                 snapshot.status[0].wake_s = snapshot.status[0].now_s
                 return
 
@@ -124,17 +149,29 @@ def _cheapest_victims(snapshot: Snapshot, world: World, shape: int, priority: in
 
 @kernel
 def _would_fit(snapshot: Snapshot, world: World, shape: int, node: int, priority: int) -> bool:
-    for resource in range(snapshot.node_free.shape[1]):
-        free = snapshot.node_free[node, resource]
-        slot = world.machines[node].first_slot
-        while slot >= 0:
-            victim = snapshot.tasks[world.slots[slot].task]
-            if victim.priority > priority + 1:
-                free += snapshot.shape_request[victim.shape, resource]
-            slot = world.slots[slot].next
-        if snapshot.shape_request[shape, resource] > free:
+    """Whether a node had room, and devices, without the tasks that may be evicted from it."""
+    free = snapshot.node_free[node].copy()
+    devices = snapshot.node_devices[node].copy()
+    slot = world.machines[node].first_slot
+    while slot >= 0:
+        victim = snapshot.tasks[world.slots[slot].task]
+        if victim.priority > priority + 1:
+            for resource in range(free.shape[0]):
+                free[resource] += snapshot.shape_request[victim.shape, resource]
+            share = min(snapshot.shapes[victim.shape].gpu_milli, 1000)
+            for device in range(devices.shape[0]):
+                if snapshot.workers[slot].devices & (1 << device):
+                    devices[device] += share
+        slot = world.slots[slot].next
+    for resource in range(free.shape[0]):
+        if snapshot.shape_request[shape, resource] > free[resource]:
             return False
-    return True
+    demand = snapshot.shapes[shape].gpu_milli
+    if devices.shape[0] == 0 or demand == 0:
+        return True
+    if demand < 1000:
+        return devices.max() >= demand
+    return (devices == 1000).sum() * 1000 >= demand
 
 
 @kernel

@@ -51,6 +51,7 @@ def send_ahead(snapshot: Snapshot, world: World, parent: int, child_edge: int) -
     row = snapshot.tasks[child]
     edge = snapshot.children[child_edge].twin
     source = snapshot.tasks[parent].node
+    world.sent_to[edge] = row.planned_node
     if world.law[0].fair_sharing:
         _open(snapshot, world, edge, child, source, row.planned_node)
         return
@@ -64,17 +65,15 @@ def send_ahead(snapshot: Snapshot, world: World, parent: int, child_edge: int) -
 def pull(snapshot: Snapshot, world: World, task: int) -> None:
     """Start the flows of all inputs that a placed task still needs."""
     row = snapshot.tasks[task]
-    if row.planned_node == row.node:
-        return
     for edge in range(row.parent_start, row.parent_end):
+        if world.sent_to[edge] == row.node:
+            continue
         source = snapshot.tasks[snapshot.parents[edge].task].node
         _open(snapshot, world, edge, task, source, row.node)
 
 
 @kernel
-def _open(
-    snapshot: Snapshot, world: World, edge: int, task: int, source: int, target: int
-) -> None:
+def _open(snapshot: Snapshot, world: World, edge: int, task: int, source: int, target: int) -> None:
     data_bytes = snapshot.parents[edge].data_bytes
     if data_bytes <= 0.0 or source == target or source < 0:
         return
@@ -128,7 +127,7 @@ def pop_finished(snapshot: Snapshot, world: World) -> int:
     for index in range(world.law[0].num_active_flows):
         edge = world.active_flows[index]
         flow = world.flows[edge]
-        if flow.bytes_left <= max(_DONE_BYTES, flow.rate * 1e-9):
+        if flow.bytes_left <= max(_DONE_BYTES, flow.rate * (1e-9 + 1e-15 * snapshot.status[0].now_s)):
             _close(world, edge)
             world.runs[flow.task].flows_left -= 1
             return flow.task

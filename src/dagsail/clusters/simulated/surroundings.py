@@ -1,5 +1,4 @@
-"""What happens around the tasks: nodes lost and returned, reclaimed, joining and leaving, foreign
-load, disks that drift."""
+"""What happens around the tasks: nodes come and go, foreign load and disk speeds change."""
 
 from __future__ import annotations
 
@@ -29,7 +28,7 @@ def set_first_timers(snapshot: Snapshot, world: World) -> None:
         if world.changes[change].is_join:
             world.machines[world.changes[change].node].is_absent = 1
             snapshot.nodes[world.changes[change].node].state = NODE_DOWN
-    if law.foreign_mean > 0.0 or law.foreign_noise > 0.0:
+    if law.foreign_mean > 0.0 or law.foreign_tide > 0.0 or law.foreign_noise > 0.0:
         timers.set_timer(world, layout.foreign, 0.0)
     if law.disk_drift > 0.0:
         timers.set_timer(world, layout.disk, law.disk_interval_s)
@@ -60,9 +59,10 @@ def _update_state(snapshot: Snapshot, world: World, node: int) -> None:
         return
     snapshot.status[0].nodes_version += 1
     snapshot.status[0].changed = 1
-    world.law[0].last_progress_s = snapshot.status[0].now_s
     if here.state == NODE_DOWN:
-        here.reserved_for = -1
+        if here.reserved_for >= 0:
+            snapshot.tasks[here.reserved_for].num_reserved -= 1
+            here.reserved_for = -1
         for image in range(snapshot.node_images.shape[1]):
             snapshot.node_images[node, image] = 0
         while machine.first_slot >= 0:
@@ -126,9 +126,7 @@ def on_foreign_tick(snapshot: Snapshot, world: World, timer: int) -> None:
     now_s = snapshot.status[0].now_s
     tide = law.foreign_tide * math.sin(2.0 * math.pi * now_s / _DAY_S)
     for node in range(snapshot.nodes.shape[0]):
-        noise = law.foreign_noise * chance.normal(
-            law.seed, chance.FOREIGN, node, law.foreign_ticks
-        )
+        noise = law.foreign_noise * chance.normal(law.seed, chance.FOREIGN, node, law.foreign_ticks)
         ratio = min(max(law.foreign_mean + tide + noise, 0.0), 1.0)
         gave_back = False
         for resource in range(2):  # cpu and memory
@@ -150,11 +148,7 @@ def on_disk_tick(snapshot: Snapshot, world: World, timer: int) -> None:
     law = world.law[0]
     for node in range(snapshot.nodes.shape[0]):
         machine = world.machines[node]
-        step = (
-            0.25
-            * law.disk_drift
-            * chance.normal(law.seed, chance.DISK, node, law.disk_ticks)
-        )
+        step = 0.25 * law.disk_drift * chance.normal(law.seed, chance.DISK, node, law.disk_ticks)
         machine.disk_speed = min(max(machine.disk_speed + step, 1.0 - law.disk_drift), 1.0)
         if law.interferes:
             execution.disturb(snapshot, world, node)

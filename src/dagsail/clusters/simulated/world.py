@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dagsail.domain.cluster import Cluster
 from dagsail.domain.scenario import Scenario
 from dagsail.domain.snapshot import Records, Snapshot
-from dagsail.scheduling.assemble import Arrival
+from dagsail.domain.workflow import Arrival
 from dagsail.structs import Struct, array
 
 # Phases of a bound task.
@@ -45,6 +45,7 @@ RUN: Final = np.dtype(
         ("rate", "f8"),
         ("updated_s", "f8"),
         ("timeout_s", "f8"),
+        ("limit_s", "f8"),  # when the running attempt times out
         ("data_ready_s", "f8"),  # when the last data sent ahead arrives
     ],
     align=True,
@@ -129,6 +130,7 @@ LAW: Final = np.dtype(
         ("num_instants", "i8"),
         ("num_evictions", "i8"),
         ("last_progress_s", "f8"),
+        ("patience_s", "f8"),  # without progress for longer, a run counts as stuck
         ("flows_updated_s", "f8"),
         ("noise", "f8"),
         ("straggler_ratio", "f8"),
@@ -156,6 +158,11 @@ LAW: Final = np.dtype(
 )
 
 
+_PATIENCE_S: Final = 30 * 86400.0
+_PATIENCE_RUNS: Final = 20.0
+"""A run is stuck when nothing ended for 30 days and 20 times the longest expected runtime."""
+
+
 class World(Struct):
     """Arrays of the hidden state; T tasks, N nodes, E edges, M timers."""
 
@@ -171,6 +178,10 @@ class World(Struct):
     """(2, N): capacity of each card, out and in, while rates are shared out."""
     link_flows: NDArray[np.int64] = array(np.int64, 2)
     """(2, N): flows on each card that have no rate yet."""
+    sent_to: NDArray[np.int64] = array(np.int64)
+    """(E,): node to which the data of an edge was sent ahead, -1 = none."""
+    image_ready_s: NDArray[np.float64] = array(np.float64, 2)
+    """(N, I): when a node has finished pulling an image."""
     foreign: NDArray[np.int64] = array(np.int64, 2)  # (N, R): held by foreign load
     timers: Records = array(TIMER)  # (M,)
     timer_heap: NDArray[np.int64] = array(np.int64)  # (M,)
@@ -213,7 +224,7 @@ def make_world(
     timers = np.zeros(layout[0]["count"], TIMER)
     timers["position"] = -1
     return World(
-        law=_law(scenario, seed, num_tasks),
+        law=_law(scenario, seed, snapshot),
         layout=layout,
         runs=runs,
         slots=slots,
@@ -223,6 +234,8 @@ def make_world(
         active_flows=np.zeros(num_flows, np.int64),
         link_left=np.zeros((2, num_nodes)),
         link_flows=np.zeros((2, num_nodes), np.int64),
+        sent_to=np.full(len(snapshot.parents), -1, np.int64),
+        image_ready_s=np.zeros(snapshot.node_images.shape),
         foreign=np.zeros_like(snapshot.node_free),
         timers=timers,
         timer_heap=np.zeros(layout[0]["count"], np.int64),
@@ -234,13 +247,14 @@ def make_world(
     )
 
 
-def _law(scenario: Scenario, seed: int, num_tasks: int) -> Any:
+def _law(scenario: Scenario, seed: int, snapshot: Snapshot) -> Any:
     law = np.zeros(1, LAW)
     runtimes, transfers, faults = scenario.runtimes, scenario.transfers, scenario.faults
     interference, foreign = scenario.interference, scenario.foreign_load
     values = {
         "seed": seed,
-        "tasks_left": num_tasks,
+        "tasks_left": len(snapshot.tasks),
+        "patience_s": _PATIENCE_S + _PATIENCE_RUNS * float(snapshot.tasks["mean_s"].max()),
         "fair_sharing": transfers.fair_sharing,
         "stage_in": transfers.stage_in,
         "interferes": interference.memory_bandwidth > 0 or interference.disk > 0,

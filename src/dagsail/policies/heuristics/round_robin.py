@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dagsail.domain.snapshot import Snapshot
-from dagsail.policies.rule import Rule
 from dagsail.policies.rotation import next_in_turn
+from dagsail.policies.rule import Rule
 
 POLICY = Rule("round-robin", select=next_in_turn)

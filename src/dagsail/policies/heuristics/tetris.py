@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 
 from dagsail.domain.snapshot import Snapshot
+from dagsail.policies.packing import alignment, queue_by_remaining_work
 from dagsail.policies.rule import Rule
-from dagsail.scheduling import arbiter, listing
+from dagsail.scheduling import arbiter
 from dagsail.scheduling.constraints import legality
 from dagsail.scheduling.listing import CUSTOM, Memory
-from dagsail.policies.packing import alignment, queue_by_remaining_work
 
 _LEAN = 0.3
 """Weight of remaining work against alignment; both lie between 0 and about 1."""
@@ -29,7 +29,6 @@ def decide(snapshot: Snapshot, memory: Memory, limit: int) -> int:
     """Place up to `limit` ready tasks, the best pair first."""
     status = snapshot.status[0]
     queue_by_remaining_work(snapshot)
-    status.has_waiting = 0
     placed = 0
     while placed < limit:
         best_task = -1
@@ -41,7 +40,6 @@ def decide(snapshot: Snapshot, memory: Memory, limit: int) -> int:
             if row.blocked == 1 or row.skipped == status.stamp:
                 continue
             if not legality.within_quota(snapshot, shape):
-                status.has_waiting = 1
                 continue
             task = snapshot.queue[row.queue_start]
             head = snapshot.tasks[task]
