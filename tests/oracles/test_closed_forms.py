@@ -559,6 +559,16 @@ def test_a_leaving_node_evicts_its_tasks_which_start_anew_elsewhere() -> None:
     assert [r.ready_s for r in rows(run)] == [0.0, 6.0]
 
 
+@pytest.mark.parametrize("num_tasks", [10, 63, 64, 65, 100, 700])
+def test_many_tasks_evicted_at_once_start_anew_at_once(num_tasks: int) -> None:
+    machines = cluster(node("going", cpu=10**6, type="short"), node("stays", cpu=10**6))
+    scenario = Scenario(node_changes=(NodeChange(node_type="short", leaves_s=6.0),))
+    jobs = workflow([task(f"t{i}", 10.0) for i in range(num_tasks)])
+    found = rows(simulate(jobs, machines, scenario))
+    assert [r.outcome for r in found] == ["evicted"] * num_tasks + ["finished"] * num_tasks
+    assert {r.start_s for r in found if r.attempt == 1} == {6.0}
+
+
 def test_eviction_is_no_failure_and_costs_no_retry() -> None:
     machines = cluster(node("going", type="short"), node("stays"))
     scenario = Scenario(
@@ -752,6 +762,22 @@ def test_a_reservation_ends_when_its_task_is_cancelled() -> None:
     found = {r.task: r for r in rows(simulate(arrivals, machines, scenario))}
     assert found["big"].outcome == "cancelled"
     assert (found["after"].start_s, found["after"].outcome) == (50.0, "finished")
+
+
+def test_starving_gangs_do_not_hold_each_other_up() -> None:
+    # "one" starves first and has x reserved, so "gang" gets y alone; when "one" starts, x is open
+    # again and "band" must not take it while "gang" keeps y.
+    machines = cluster(node("x"), node("y"))
+    arrivals = [
+        *_stream(400, 2.5, 11.0, 500),
+        Arrival(40.0, workflow([task("one", 20.0)], name="one")),
+        Arrival(42.0, workflow([task("gang", 5.0, num_workers=2)], name="gang")),
+        Arrival(44.0, workflow([task("band", 5.0, num_workers=2, cpu=999)], name="band")),
+    ]
+    scenario = Scenario(fairness=Fairness(max_wait_s={"P2": 60.0}))
+    found = ends(simulate(arrivals, machines, scenario))
+    assert found["gang"] < 200.0
+    assert found["band"] < 250.0
 
 
 # Preemption ------------------------------------------------------------------------------------
@@ -969,6 +995,24 @@ def test_a_quota_too_small_for_a_task_is_named() -> None:
     scenario = Scenario(fairness=Fairness(tenant_quota={"default": 0.5}))
     with pytest.raises(StuckError, match=r"task 't' of workflow 'w'.*quota"):
         simulate(workflow([task("t", 1.0)]), cluster(node("n")), scenario)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_run_that_takes_very_long_is_not_stuck(seed: int) -> None:
+    scenario = Scenario(
+        runtimes=Runtimes(heavy_tail_ratio=1.0, heavy_tail_alpha=0.5),
+        foreign_load=ForeignLoad(mean_ratio=0.1, interval_s=86_400.0),
+    )
+    jobs = workflow([task(f"t{i}", 1e6, cpu=1) for i in range(30)])
+    run = simulate(jobs, cluster(node("n")), scenario, seed=seed)
+    assert makespan_s(run) > 3e8
+    assert len(ends(run)) == 30
+
+
+def test_a_task_that_outlives_no_node_is_stuck() -> None:
+    scenario = Scenario(faults=Faults(node_mtbf_s=1000.0, node_mttr_s=1000.0))
+    with pytest.raises(StuckError, match="task 't' of workflow 'w'"):
+        simulate(workflow([task("t", 1e6)]), cluster(node("n")), scenario)
 
 
 def test_nodes_that_come_and_go_do_not_hide_a_stuck_run() -> None:

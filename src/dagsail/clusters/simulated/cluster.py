@@ -126,18 +126,21 @@ class Simulation:
             if code != engine.DECIDE:
                 self._recover(code)
                 continue
-            limit = engine.UNLIMITED if on_decision is None else 1
-            while True:
-
-                def decide() -> int:
-                    return policy.decide(self.snapshot, memory, limit)
-
-                placed = (
-                    decide() if on_decision is None else on_decision(self.snapshot, memory, decide)
-                )
-                if placed < limit or self.snapshot.status[0]["num_ready"] == 0:
-                    break
+            if on_decision is None:
+                policy.decide(self.snapshot, memory, engine.UNLIMITED)
+            else:
+                self._decide_singly(policy, memory, on_decision)
             engine.start_placed(self.snapshot, self.world)
+
+    def _decide_singly(self, policy: Policy, memory: Memory, on_decision: OnDecision) -> None:
+        """Make the placements of one instant one by one, each within the hook."""
+
+        def decide() -> int:
+            return policy.decide(self.snapshot, memory, 1)
+
+        while on_decision(self.snapshot, memory, decide) == 1:
+            if self.snapshot.status[0]["num_ready"] == 0:
+                break
 
     def _recover(self, code: int) -> None:
         """Grow the log, or give up with the reason."""
@@ -152,25 +155,36 @@ class Simulation:
         )
 
     def _why_stuck(self) -> str:
-        ready = np.flatnonzero(self.snapshot.tasks["state"] == states.READY)
         left = int(self.world.law[0]["tasks_left"])
-        if len(ready) == 0:
-            return f"the simulation cannot go on: {left} tasks are left and none is ready"
-        task = int(ready[0])
+        now_s = float(self.snapshot.status[0]["now_s"])
+        state = self.snapshot.tasks["state"]
+        for wanted in (states.READY, states.BOUND, states.PENDING):
+            if len(found := np.flatnonzero(state == wanted)):
+                break
+        task = int(found[0])
         workflow = self.names.workflows[int(self.snapshot.tasks[task]["workflow"])]
+        if wanted == states.READY:
+            reason = f"is ready but never starts ({self._why_waiting(task)})"
+        elif wanted == states.BOUND:
+            times = int(self.snapshot.tasks[task]["attempt"])
+            reason = f"was evicted {times} times and never ends"
+        else:
+            reason = "waits for a parent that never ends"
+        return (
+            f"the simulation cannot go on at {now_s:.0f} s: task '{self.names.tasks[task]}' of"
+            f" workflow '{workflow}' {reason}; {left} tasks are left"
+        )
+
+    def _why_waiting(self, task: int) -> str:
+        """Why a ready task starts on no node, with the number of nodes for each reason."""
         reasons: dict[str, int] = {}
         for node in range(len(self.snapshot.nodes)):
             code = legality.verdict(self.snapshot, task, node)
-            if code == legality.LEGAL and self.snapshot.tasks[task]["num_workers"] > 1:
-                reason = "one worker fits, but not all at once"
-            elif code == legality.LEGAL:
-                reason = "it fits, but the policy waits"
-            else:
+            if code != legality.LEGAL:
                 reason = legality.explain(self.snapshot, self.names, task, node, code)
+            elif self.snapshot.tasks[task]["num_workers"] > 1:
+                reason = "one worker fits, but not all at once"
+            else:
+                reason = "it fits, but the policy waits"
             reasons[reason] = reasons.get(reason, 0) + 1
-        detail = "; ".join(f"{count} nodes: {reason}" for reason, count in reasons.items())
-        now_s = float(self.snapshot.status[0]["now_s"])
-        return (
-            f"the simulation cannot go on at {now_s:.0f} s: task '{self.names.tasks[task]}' of"
-            f" workflow '{workflow}' is ready but never starts ({detail}); {left} tasks are left"
-        )
+        return "; ".join(f"{count} nodes: {reason}" for reason, count in reasons.items())

@@ -23,6 +23,8 @@ STUCK: Final = 2
 LOG_FULL: Final = 3
 
 UNLIMITED: Final = 2**31 - 1
+_MANY_EVICTIONS: Final = 100
+_EVICTIONS_A_TASK: Final = 20
 
 
 @entry
@@ -34,30 +36,24 @@ def prepare(snapshot: Snapshot, world: World) -> None:
 
 @entry
 def advance(snapshot: Snapshot, world: World) -> int:
-    """Process instants until a decision may help; returns DECIDE, DONE, STUCK or LOG_FULL."""
+    """Process instants until a decision may help; returns DECIDE, DONE, STUCK or LOG_FULL.
+
+    After LOG_FULL, a further call goes on within the same instant.
+    """
     law = world.law[0]
     status = snapshot.status[0]
     while True:
         if law.tasks_left == 0:
             return DONE
-        if _log_is_short(snapshot, world):
+        if law.in_instant == 0:
+            if not _may_go_on(snapshot, world):
+                return STUCK
+            status.now_s = world.timers[world.timer_heap[0]].time_s
+            law.in_instant = 1
+        # 1. Everything that happens at this instant.
+        if not _fire_all(snapshot, world):
             return LOG_FULL
-        if not _may_go_on(snapshot, world):
-            return STUCK
-        # 1. Everything that happens at the next instant.
-        now_s = world.timers[world.timer_heap[0]].time_s
-        status.now_s = now_s
-        flows_changed = False
-        while law.num_timers > 0 and world.timers[world.timer_heap[0]].time_s <= now_s:
-            timer = world.timer_heap[0]
-            timers.stop_timer(world, timer)
-            flows_changed = _fire(snapshot, world, timer) or flows_changed
-            if _log_is_short(snapshot, world):
-                break
-        if flows_changed:
-            network.share(snapshot, world, world.layout[0].network)
-        if _log_is_short(snapshot, world) and law.tasks_left > 0:
-            return LOG_FULL
+        law.in_instant = 0
         law.num_instants += 1
         # 2. Does that change anything for a decision?
         if status.num_ready > 0 and (status.changed == 1 or status.has_waiting == 1):
@@ -71,6 +67,24 @@ def advance(snapshot: Snapshot, world: World) -> int:
 
 
 @kernel
+def _fire_all(snapshot: Snapshot, world: World) -> bool:
+    """Handle all timers of this instant; returns whether the log had room for that."""
+    law = world.law[0]
+    flows_changed = False
+    short = _log_is_short(snapshot, world)
+    while not short and law.num_timers > 0:
+        timer = world.timer_heap[0]
+        if world.timers[timer].time_s > snapshot.status[0].now_s:
+            break
+        timers.stop_timer(world, timer)
+        flows_changed = _fire(snapshot, world, timer) or flows_changed
+        short = _log_is_short(snapshot, world)
+    if flows_changed:
+        network.share(snapshot, world, world.layout[0].network)
+    return not short
+
+
+@kernel
 def _log_is_short(snapshot: Snapshot, world: World) -> bool:
     """Whether the next instant might end more attempts than the log has room for."""
     law = world.law[0]
@@ -81,13 +95,23 @@ def _log_is_short(snapshot: Snapshot, world: World) -> bool:
 
 @kernel
 def _may_go_on(snapshot: Snapshot, world: World) -> bool:
+    """Whether the next timer can be expected to help.
+
+    Ticks and node changes go on for ever, so time alone does not tell: a run is stuck when nothing
+    is under way for too long, or the same tasks are evicted again and again.
+    """
     law = world.law[0]
     if law.num_timers == 0:
         return False
     next_timer = world.timer_heap[0]
     if next_timer < world.runs.shape[0] or next_timer == world.layout[0].arrival:
         return True
-    return snapshot.status[0].now_s - law.last_progress_s < law.patience_s
+    if snapshot.status[0].now_s - law.last_progress_s < law.patience_s:
+        return True
+    if law.num_bound == 0 and law.num_active_flows == 0:
+        return False
+    evictions = law.num_evictions - law.evictions_at_progress
+    return evictions < _MANY_EVICTIONS + _EVICTIONS_A_TASK * law.tasks_left
 
 
 @kernel
@@ -141,7 +165,7 @@ def _arrive(snapshot: Snapshot, world: World) -> None:
             timers.set_timer(world, world.layout[0].arrival, workflow.arrival_s)
             return
         status.num_arrived += 1
-        world.law[0].last_progress_s = status.now_s
+        execution.note_progress(snapshot, world)
         workflow.state = states.PENDING
         for task in range(workflow.first_task, workflow.first_task + workflow.num_tasks):
             snapshot.tasks[task].state = states.PENDING
@@ -164,8 +188,9 @@ def start_placed(snapshot: Snapshot, world: World) -> None:
     if status.wake_s < math.inf:
         timers.set_timer(world, world.layout[0].wake, max(status.wake_s, status.now_s))
     status.num_placed = 0
-    # A shape that is not blocked waits by choice or for a quota: every event may change that.
-    status.has_waiting = 0
+    # What is not blocked waits by choice or for a quota, and what a policy left in `incoming` is
+    # its own business: every event may change that.
+    status.has_waiting = 1 if status.num_incoming > 0 else 0
     for index in range(status.num_active):
         if snapshot.shapes[snapshot.active[index]].blocked == 0:
             status.has_waiting = 1

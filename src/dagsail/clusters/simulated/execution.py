@@ -314,10 +314,17 @@ def _leave(snapshot: Snapshot, world: World, task: int, outcome: int) -> None:
             world.slots[after].previous = before
     world.law[0].num_bound -= 1
     if outcome != EVICTED:
-        world.law[0].last_progress_s = snapshot.status[0].now_s
+        note_progress(snapshot, world)
     if world.law[0].interferes and was_running:
         _change_pressure(snapshot, world, task, -1.0)
     arbiter.release(snapshot, task)
+
+
+@kernel
+def note_progress(snapshot: Snapshot, world: World) -> None:
+    """Something has come or ended for good: the run is not stuck."""
+    world.law[0].last_progress_s = snapshot.status[0].now_s
+    world.law[0].evictions_at_progress = world.law[0].num_evictions
 
 
 @kernel

@@ -8,7 +8,7 @@ from dagsail.clusters.simulated import execution
 from dagsail.clusters.simulated.world import World
 from dagsail.domain.snapshot import NODE_UP, Snapshot
 from dagsail.kernels import kernel
-from dagsail.scheduling import queue
+from dagsail.scheduling import arbiter, queue
 from dagsail.scheduling.constraints import legality
 
 
@@ -41,6 +41,11 @@ def _reserve(snapshot: Snapshot, world: World, task: int) -> None:
     One node for one worker, unless it fits somewhere already; as many as they need for several.
     """
     row = snapshot.tasks[task]
+    if row.num_workers > 1 and _reachable(snapshot, task) < row.num_workers:
+        # All or nothing, lest two groups hold each other up.
+        if row.num_reserved > 0:
+            arbiter.drop_reservations(snapshot, task)
+        return
     places = 0
     for node in range(snapshot.nodes.shape[0]):
         if snapshot.nodes[node].reserved_for == task:
@@ -67,6 +72,22 @@ def _reserve(snapshot: Snapshot, world: World, task: int) -> None:
         snapshot.nodes[best].reserved_for = task
         row.num_reserved += 1
         places += _capacity(snapshot, row.shape, best)
+
+
+@kernel
+def _reachable(snapshot: Snapshot, task: int) -> int:
+    """Workers of a task that its own and all unreserved nodes hold when empty."""
+    shape = snapshot.tasks[task].shape
+    places = 0
+    for node in range(snapshot.nodes.shape[0]):
+        here = snapshot.nodes[node]
+        if (
+            here.state == NODE_UP
+            and legality.is_open(snapshot, task, node)
+            and snapshot.shape_node[shape, node].eligible == 1
+        ):
+            places += _capacity(snapshot, shape, node)
+    return places
 
 
 @kernel

@@ -129,6 +129,8 @@ LAW: Final = np.dtype(
         ("num_decisions", "i8"),
         ("num_instants", "i8"),
         ("num_evictions", "i8"),
+        ("evictions_at_progress", "i8"),
+        ("in_instant", "i8"),  # 1: not all timers of the present instant have been handled
         ("last_progress_s", "f8"),
         ("patience_s", "f8"),  # without progress for longer, a run counts as stuck
         ("flows_updated_s", "f8"),

@@ -1,0 +1,220 @@
+"""Composition: the only place that turns names, files and options into objects.
+
+What users write (`etl:50`, `flow.yaml`, `recipe:montage:200`, `--cluster edge`, `--policy default`)
+becomes workloads, clusters, scenarios and policies here, and nowhere else.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeVar, cast
+
+from dagsail.domain.errors import InputError, UnknownNameError
+from dagsail.domain.scenario import ArrivalKind, Scenario
+from dagsail.workloads.families import DEFAULT_COUNTS, FAMILIES
+
+if TYPE_CHECKING:
+    from dagsail.domain.cluster import Cluster
+    from dagsail.domain.workflow import Workflow
+    from dagsail.scheduling.ports import Policy
+    from dagsail.workloads.reading import Reading
+    from dagsail.workloads.workload import Workload
+
+T = TypeVar("T")
+
+DEFAULT_POLICY: Final = "least-remaining-work"
+"""The rule with the lowest mean completion time over the five families (docs/benchmarks.md)."""
+MAX_WORKFLOWS: Final = 1_000_000
+
+_RECIPE: Final = "recipe:"
+_TOGETHER: Final = ("together", "recorded")
+"""Kinds of arrivals on which a load has no influence."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overrides:
+    """Options of the command line that replace settings of the scenario; None leaves them."""
+
+    noise: float | None = None
+    load: float | None = None
+    arrivals: str | None = None
+    num_workflows: int | None = None
+    fair_sharing: bool = False
+
+
+def workload_of(arguments: Sequence[str]) -> Workload:
+    """Files, families (`etl`, `etl:50`) and recipes (`recipe:NAME:TASKS`) as one workload.
+
+    The name of a family wins over a file of that name; write `./etl` for the file.
+
+    Raises:
+        UnknownNameError: if an argument is neither a file nor a name.
+        InputError: if a file cannot be read as workflows, or a number is out of range.
+    """
+    from dagsail.workloads.workload import FamilyShare, Workload
+
+    workflows: list[Workflow] = []
+    families: list[FamilyShare] = []
+    warnings: list[str] = []
+    for position, argument in enumerate(arguments):
+        name, _, count = argument.partition(":")
+        if name in FAMILIES:
+            families.append(FamilyShare(name, _count_of(argument, name, count)))
+            continue
+        is_recipe = argument.startswith(_RECIPE)
+        reading = _recipe(argument, position) if is_recipe else _file(argument)
+        workflows += reading.workflows
+        warnings += reading.warnings
+    return Workload(tuple(workflows), tuple(families), tuple(warnings))
+
+
+def _count_of(argument: str, name: str, count: str) -> int:
+    if argument == name:
+        return DEFAULT_COUNTS[name]
+    return _whole_number(argument, "the number of workflows", count, MAX_WORKFLOWS)
+
+
+def _whole_number(argument: str, what: str, text: str, largest: int) -> int:
+    number = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+    if not 1 <= number <= largest:
+        raise InputError(f"{argument}: {what} is {text[:20]!r}; allowed are 1 to {largest}")
+    return number
+
+
+def _recipe(argument: str, seed: int) -> Reading:
+    from dagsail.workloads import recipes
+
+    name, _, size = argument.removeprefix(_RECIPE).partition(":")
+    if not size:
+        raise InputError(f"{argument}: write recipe:NAME:TASKS, such as recipe:montage:200")
+    size_limit = recipes.MAX_TASKS
+    return recipes.generate(name, _whole_number(argument, "the size", size, size_limit), seed)
+
+
+def _file(argument: str) -> Reading:
+    if "\0" in argument:
+        raise InputError(f"{argument!r}: no file has such a name")
+    path = Path(argument)
+    looks_like_path = os.sep in argument or path.suffix or path.exists()
+    if not looks_like_path:
+        name = argument.partition(":")[0]
+        near = difflib.get_close_matches(name, [entry.name for entry in FAMILIES], 1, 0.6)
+        hint = f"did you mean '{near[0]}'? " if near else ""
+        families = ", ".join(entry.name for entry in FAMILIES)
+        raise UnknownNameError(
+            f"'{argument}' is no file and no name; {hint}families are {families};"
+            " recipes are written recipe:NAME:TASKS"
+        )
+    from dagsail.workloads.formats import read_workflows
+
+    return read_workflows(path)
+
+
+def cluster_of(name_or_path: str) -> tuple[Cluster, tuple[str, ...]]:
+    """A built-in cluster, or one from a file: native YAML, openb machines, Node manifests.
+
+    Returns:
+        The cluster, and what was assumed to get it.
+
+    Raises:
+        UnknownNameError: if it is neither a built-in name nor a file.
+        InputError: if the file holds no valid cluster.
+    """
+    from dagsail.clusters import catalog
+    from dagsail.files import read_text
+    from dagsail.workloads import nodes, openb
+    from dagsail.workloads.formats import MAX_YAML_BYTES
+
+    path = Path(name_or_path)
+    if name_or_path in catalog.CLUSTERS or "\0" in name_or_path or not path.exists():
+        return catalog.load_cluster(name_or_path), ()
+    text = read_text(path)
+    head = text[:4096]
+    if openb.looks_like_nodes(head):
+        return openb.read_nodes(text, name_or_path)
+    if len(text) > MAX_YAML_BYTES:
+        raise InputError(f"{name_or_path}: too large for a cluster file ({len(text):,} characters)")
+    if nodes.looks_like(head):
+        return nodes.read_node_manifests(text, name_or_path)
+    return catalog.read(text, name_or_path), ()
+
+
+def scenario_of(path: str | None, overrides: Overrides) -> Scenario:
+    """The scenario of a file (or the default one), with what the command line overrides.
+
+    A load asked for with arrivals that nothing else sets makes them Poisson: all other kinds that
+    `auto` may stand for do not depend on it.
+
+    Raises:
+        InputError: if the file holds no valid scenario, or a load is asked for with arrivals that
+            do not depend on it.
+    """
+    scenario = Scenario()
+    if path is not None:
+        from dagsail.clusters.scenario_file import read_scenario
+        from dagsail.files import read_text
+
+        scenario = read_scenario(read_text(Path(path)), path)
+    kind = overrides.arrivals or scenario.arrivals.kind
+    if overrides.load is not None:
+        if kind in _TOGETHER:
+            raise InputError(
+                f"--load has no effect on arrivals of kind '{kind}';"
+                " leave it out, or choose poisson, daily or burst"
+            )
+        kind = "poisson" if kind == "auto" else kind
+    arrivals = replace(
+        scenario.arrivals,
+        kind=cast(ArrivalKind, kind),
+        load=_first(overrides.load, scenario.arrivals.load),
+        num_workflows=_first(overrides.num_workflows, scenario.arrivals.num_workflows),
+    )
+    noise = _first(overrides.noise, scenario.runtimes.noise)
+    fair_sharing = overrides.fair_sharing or scenario.transfers.fair_sharing
+    return replace(
+        scenario,
+        arrivals=arrivals,
+        runtimes=replace(scenario.runtimes, noise=noise),
+        transfers=replace(scenario.transfers, fair_sharing=fair_sharing),
+    )
+
+
+def _first(override: T | None, setting: T) -> T:
+    return setting if override is None else override
+
+
+def policy_names(text: str) -> tuple[str, ...]:
+    """The names in a comma-separated list, each once; `all` and `default` stand for many.
+
+    Raises:
+        UnknownNameError: naming the near miss.
+        InputError: if the list is empty.
+    """
+    from dagsail.policies import DEFAULT_POLICIES, POLICIES
+
+    groups = {"all": tuple(entry.name for entry in POLICIES), "default": DEFAULT_POLICIES}
+    names: dict[str, None] = {}
+    for part in text.split(","):
+        name = part.strip()
+        if name in groups:
+            names |= dict.fromkeys(groups[name])
+        elif name:
+            names[POLICIES.get(name).name] = None
+    if not names:
+        raise InputError("--policy: the list is empty; 'dagsail policies' lists all names")
+    return tuple(names)
+
+
+def policies_of(names: Sequence[str]) -> list[Policy]:
+    """The policies of these names.
+
+    Raises:
+        UnknownNameError: naming the near miss.
+    """
+    from dagsail.policies import policy
+
+    return [policy(name) for name in names]

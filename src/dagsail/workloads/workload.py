@@ -1,0 +1,104 @@
+"""Workload: what is submitted in a run, from files, families and recipes together.
+
+Files and recipes hold the same workflows at every seed; families are generated anew for each, so
+that a result over many seeds does not rest on one draw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from numpy.random import default_rng
+
+from dagsail.domain.cluster import Cluster
+from dagsail.domain.scenario import ArrivalKind, Arrivals
+from dagsail.domain.workflow import Workflow
+from dagsail.workloads.arrivals import ArrivalPlan, schedule_arrivals
+from dagsail.workloads.families import FAMILIES
+
+_FEWEST_OVER_TIME: Final = 20
+_MOST_OVER_TIME: Final = 100
+_TASKS_OVER_TIME: Final = 20_000
+"""How many workflows a few files give when they arrive over time: about so many tasks."""
+_GENERATION: Final = 1
+_ARRIVAL: Final = 2
+"""Keys of the two streams of random numbers of a seed."""
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyShare:
+    """So many workflows of a family."""
+
+    name: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """What to submit.
+
+    Attributes:
+        workflows: of files and recipes, in the order of the arguments.
+        families: to generate for each seed.
+        warnings: what was repaired or assumed to get the workflows.
+    """
+
+    workflows: tuple[Workflow, ...] = ()
+    families: tuple[FamilyShare, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def pool(self, seed: int) -> list[Workflow]:
+        """All workflows of a seed, those of files first."""
+        pool = list(self.workflows)
+        for position, share in enumerate(self.families):
+            rng = default_rng([seed, _GENERATION, position])
+            pool += FAMILIES.get(share.name).load().generate_many(share.count, rng)
+        return pool
+
+    @property
+    def default_kind(self) -> ArrivalKind:
+        """What arrivals of kind `auto` mean."""
+        if self.families:
+            return "poisson"
+        is_recorded = all(workflow.submitted_s is not None for workflow in self.workflows)
+        return "recorded" if is_recorded else "together"
+
+    def settle(self, settings: Arrivals) -> Arrivals:
+        """The settings with nothing left open: a kind for `auto`, a number for a few files.
+
+        A few workflows of files that arrive over time would be over before a queue can form, so
+        they are drawn repeatedly; the number depends on their size.
+        """
+        kind = self.default_kind if settings.kind == "auto" else settings.kind
+        number = settings.num_workflows
+        is_over_time = kind in ("poisson", "daily", "burst")
+        if is_over_time and not number and not self.families:
+            mean_tasks = sum(len(w.tasks) for w in self.workflows) / len(self.workflows)
+            wanted = min(int(_TASKS_OVER_TIME / mean_tasks), _MOST_OVER_TIME)
+            wanted = max(wanted, _FEWEST_OVER_TIME)
+            number = wanted if len(self.workflows) < wanted else 0
+        return replace(settings, kind=kind, num_workflows=number)
+
+    def arrivals(self, settings: Arrivals, cluster: Cluster, seed: int) -> ArrivalPlan:
+        """The submissions of one run.
+
+        Raises:
+            ScenarioError: if recorded times or a load cannot be had of these workflows.
+        """
+        return schedule_arrivals(
+            self.pool(seed),
+            self.settle(settings),
+            cluster,
+            default_rng([seed, _ARRIVAL]),
+            default_kind=self.default_kind,
+        )
+
+
+def spread_number(families: Sequence[FamilyShare], number: int) -> tuple[FamilyShare, ...]:
+    """`number` workflows over families in the shares that they have, at least one of each."""
+    total = sum(share.count for share in families)
+    return tuple(
+        replace(share, count=max(1, round(number * share.count / total))) for share in families
+    )
