@@ -86,12 +86,12 @@ def mixed_nodes(num_nodes: int) -> Cluster:
     return Cluster(name=f"{num_nodes} mixed nodes", nodes=tuple(nodes))
 
 
-def random_workload(num_tasks: int, seed: int = 0, span_s: float = 0.0) -> list[Arrival]:
-    """Layered DAGs of 100 tasks in 12 request sizes, submitted evenly over `span_s` seconds."""
-    count = num_tasks // 100
+def random_workload(num_tasks: int, s_per_task: float = 0.0, seed: int = 0) -> list[Arrival]:
+    """Layered DAGs of 20 tasks in 12 request sizes, submitted evenly, or all at time 0."""
+    size = 20
     return [
-        Arrival(span_s * i / count, layered_dag(100, seed + i, _REQUESTS, f"layered-{i}"))
-        for i in range(count)
+        Arrival(s_per_task * size * i, layered_dag(size, seed + i, _REQUESTS, f"layered-{i}"))
+        for i in range(num_tasks // size)
     ]
 
 

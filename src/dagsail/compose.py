@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
-from dagsail.domain.errors import InputError, UnknownNameError
+from dagsail.domain.errors import FormatError, InputError, UnknownNameError
 from dagsail.domain.scenario import ArrivalKind, Scenario
 from dagsail.workloads.families import DEFAULT_COUNTS, FAMILIES
 
 if TYPE_CHECKING:
     from dagsail.domain.cluster import Cluster
-    from dagsail.domain.workflow import Workflow
+    from dagsail.domain.workflow import Arrival, Workflow
     from dagsail.scheduling.ports import Policy
     from dagsail.workloads.reading import Reading
     from dagsail.workloads.workload import Workload
@@ -28,9 +29,12 @@ T = TypeVar("T")
 
 DEFAULT_POLICY: Final = "least-remaining-work"
 """The rule with the lowest mean completion time over the five families (docs/benchmarks.md)."""
+DEFAULT_CLUSTER: Final = "mixed"
+DEFAULT_REFERENCE: Final = "kube-default@1.36"
 MAX_WORKFLOWS: Final = 1_000_000
 
 _RECIPE: Final = "recipe:"
+_KIND: Final = re.compile(r"""\bkind["']?\s*:""")
 _TOGETHER: Final = ("together", "recorded")
 """Kinds of arrivals on which a load has no influence."""
 
@@ -44,6 +48,79 @@ class Overrides:
     arrivals: str | None = None
     num_workflows: int | None = None
     fair_sharing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """All that a run depends on but policy and seed.
+
+    Attributes:
+        sources, cluster_source: the names and files that workload and cluster came from.
+        workload, cluster, scenario: what is simulated.
+        warnings: what was repaired or assumed to get them.
+    """
+
+    sources: tuple[str, ...]
+    cluster_source: str
+    workload: Workload
+    cluster: Cluster
+    scenario: Scenario
+    warnings: tuple[str, ...]
+
+    def arrivals(self, seed: int) -> tuple[Arrival, ...]:
+        """The submissions of the run of a seed.
+
+        Raises:
+            ScenarioError: if recorded times or a load cannot be had of the workload.
+        """
+        return self.workload.arrivals(self.scenario.arrivals, self.cluster, seed).arrivals
+
+
+def setup_of(
+    files: Sequence[str], cluster_name: str, scenario_path: str | None, overrides: Overrides
+) -> Setup:
+    """What the command line asks for, as objects.
+
+    Raises:
+        InputError: if anything named is unknown or not valid.
+    """
+    return setup_for(files, cluster_name, scenario_of(scenario_path, overrides))
+
+
+def setup_for(files: Sequence[str], cluster_name: str, scenario: Scenario) -> Setup:
+    """The same with a scenario at hand; cheap faults are found first.
+
+    A number of workflows sets the size of families that state none; of everything else so many are
+    drawn.
+
+    Raises:
+        InputError: if anything named is unknown or not valid.
+    """
+    cluster, assumed = cluster_of(cluster_name)
+    number = scenario.arrivals.num_workflows
+    if number and all(name in FAMILIES for name in files):
+        total = sum(DEFAULT_COUNTS[name] for name in files)
+        files = [f"{n}:{max(1, round(number * DEFAULT_COUNTS[n] / total))}" for n in files]
+        scenario = replace(scenario, arrivals=replace(scenario.arrivals, num_workflows=0))
+    files = [f"{n}:{DEFAULT_COUNTS[n]}" if n in FAMILIES else n for n in files]
+    workload = workload_of(files)
+    settled = workload.settle(scenario.arrivals)
+    warnings = [*workload.warnings, *assumed]
+    if settled.num_workflows and not scenario.arrivals.num_workflows:
+        warnings.append(
+            f"arrivals over time: {settled.num_workflows} workflows are drawn from the"
+            f" {len(workload.workflows)} given; --workflows sets another number"
+        )
+    scenario = replace(scenario, arrivals=settled)
+    return Setup(tuple(files), cluster_name, workload, cluster, scenario, tuple(warnings))
+
+
+def is_name(argument: str) -> bool:
+    """Whether an argument is a built-in name, which wins over a file of that name."""
+    from dagsail.clusters.catalog import CLUSTERS
+
+    is_family = argument.partition(":")[0] in FAMILIES
+    return is_family or argument in CLUSTERS or argument.startswith(_RECIPE)
 
 
 def workload_of(arguments: Sequence[str]) -> Workload:
@@ -60,13 +137,17 @@ def workload_of(arguments: Sequence[str]) -> Workload:
     workflows: list[Workflow] = []
     families: list[FamilyShare] = []
     warnings: list[str] = []
-    for position, argument in enumerate(arguments):
+    num_recipes = 0
+    for argument in arguments:
         name, _, count = argument.partition(":")
         if name in FAMILIES:
             families.append(FamilyShare(name, _count_of(argument, name, count)))
             continue
-        is_recipe = argument.startswith(_RECIPE)
-        reading = _recipe(argument, position) if is_recipe else _file(argument)
+        if argument.startswith(_RECIPE):
+            reading = _recipe(argument, seed=num_recipes)
+            num_recipes += 1
+        else:
+            reading = _file(argument)
         workflows += reading.workflows
         warnings += reading.warnings
     return Workload(tuple(workflows), tuple(families), tuple(warnings))
@@ -96,7 +177,7 @@ def _recipe(argument: str, seed: int) -> Reading:
 
 
 def _file(argument: str) -> Reading:
-    if "\0" in argument:
+    if not argument or "\0" in argument:
         raise InputError(f"{argument!r}: no file has such a name")
     path = Path(argument)
     looks_like_path = os.sep in argument or path.suffix or path.exists()
@@ -140,6 +221,11 @@ def cluster_of(name_or_path: str) -> tuple[Cluster, tuple[str, ...]]:
         raise InputError(f"{name_or_path}: too large for a cluster file ({len(text):,} characters)")
     if nodes.looks_like(head):
         return nodes.read_node_manifests(text, name_or_path)
+    if not _KIND.search(head):
+        raise FormatError(
+            f"{name_or_path}: no cluster file; accepted are Dagsail's own YAML (kind: Cluster),"
+            " openb machines as CSV, and Kubernetes Node manifests"
+        )
     return catalog.read(text, name_or_path), ()
 
 
@@ -218,3 +304,8 @@ def policies_of(names: Sequence[str]) -> list[Policy]:
     from dagsail.policies import policy
 
     return [policy(name) for name in names]
+
+
+def reference_of(names: Sequence[str]) -> str:
+    """What policies are compared with unless told otherwise: Kubernetes' own, else the first."""
+    return DEFAULT_REFERENCE if DEFAULT_REFERENCE in names else names[0]

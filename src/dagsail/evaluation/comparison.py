@@ -37,7 +37,6 @@ HEADLINES: Final = (
     "gpu_cost_usd",
     "node_load_std",
     "fragmentation",
-    "utilisation",
 )
 """Metrics in which policies are compared in pairs."""
 

@@ -12,7 +12,7 @@ from dagsail.evaluation.waiting import queue_percentile
 from dagsail.evaluation.window import Window, mean_unfinished
 
 _GROWTH: Final = 1.5
-_FEWEST_MORE: Final = 1.0
+_FEWEST_MORE: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Load:
             there is nothing to decide but the node, and policies look alike.
         is_settled: False if the backlog grew until the last arrival: the mean number of unfinished
             workflows in the last third of the window is at least 1.5 times that of the middle
-            third, and higher by at least 1. (From an empty start, a steady growth gives 1.67.)
+            third, and higher by at least 2. (From an empty start, a steady growth gives 1.67.)
             True where the whole run is measured.
     """
 
@@ -108,12 +108,10 @@ def _no_queue(loads: Mapping[str, Sequence[Load]]) -> str:
 
 
 def _unsettled(loads: Mapping[str, Sequence[Load]]) -> str:
-    """Names the policies whose backlog grew to the last arrival, at half of the seeds or more."""
+    """Names the policies whose backlog grew until the last arrival, at most of the seeds."""
     count = len(next(iter(loads.values())))
     grew = {name: sum(not load.is_settled for load in rows) for name, rows in loads.items()}
-    often = [
-        f"{name} ({seeds} of {count} seeds)" for name, seeds in grew.items() if 2 * seeds >= count
-    ]
+    often = [f"{name} ({n} of {count} seeds)" for name, n in grew.items() if 2 * n > count]
     if not often:
         return ""
     return (

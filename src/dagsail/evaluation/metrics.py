@@ -78,7 +78,12 @@ METRICS: Final = (
     Metric("cost_by_cpu_usd", "USD", "part of cost_usd where cpu is the dominant share", ""),
     Metric("cost_by_memory_usd", "USD", "part of cost_usd where memory is", ""),
     Metric("cost_by_devices_usd", "USD", "part of cost_usd where any other resource is", ""),
-    Metric("utilisation", "ratio", "share of the dominating resource in use, over time", "higher"),
+    Metric(
+        "utilisation",
+        "ratio",
+        "share of the dominating resource held, over time; slow nodes hold it longer",
+        "",
+    ),
     Metric("node_load_std", "ratio", "spread of load over nodes (dominant share), over time"),
     Metric(
         "fragmentation",

@@ -6,7 +6,6 @@ that a result over many seeds does not rest on one draw.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -95,10 +94,3 @@ class Workload:
             default_kind=self.default_kind,
         )
 
-
-def spread_number(families: Sequence[FamilyShare], number: int) -> tuple[FamilyShare, ...]:
-    """`number` workflows over families in the shares that they have, at least one of each."""
-    total = sum(share.count for share in families)
-    return tuple(
-        replace(share, count=max(1, round(number * share.count / total))) for share in families
-    )

@@ -46,7 +46,12 @@ def make_arrivals(seed: int) -> list[Arrival]:
             Task(id=f"t{i}", runtime_s=float(r), request={"cpu": 1000})
             for i, r in enumerate(runtimes)
         )
-        workflow = Workflow(id=f"w{number}", tasks=tasks, dependencies=(Dependency("t0", "t1"),))
+        workflow = Workflow(
+            id=f"w{number}",
+            tasks=tasks,
+            dependencies=(Dependency("t0", "t1"),),
+            deadline_s=1.5 * float(runtimes.sum()),
+        )
         arrivals.append(Arrival(number * 25.0, workflow))
     return arrivals
 
@@ -75,7 +80,7 @@ def test_the_result_has_the_form_of_the_contract(cluster):
         assert jct["mean"] == pytest.approx(sum(jct["per_seed"]) / 8)
         low, high = jct["ci95"]
         assert low < jct["mean"] < high
-        assert metrics["deadline_met_ratio"] == {
+        assert metrics["start_sla_ratio"] == {
             "mean": None,
             "ci95": None,
             "per_seed": [None] * 8,
@@ -101,6 +106,11 @@ def test_shortest_first_is_found_better_and_longest_first_worse(cluster):
     assert found.wins("longest", "wait_mean_s") == 0
     best = found.values("best_per_instance", "wait_mean_s")
     assert best.tolist() == found.values("shortest", "wait_mean_s").tolist()
+    kept = np.array([found.values(name, "deadline_met_ratio") for name in found.policies])
+    best_kept = found.values("best_per_instance", "deadline_met_ratio")
+    assert best_kept.tolist() == kept.max(axis=0).tolist()
+    assert (kept.max(axis=0) > kept.min(axis=0)).any()
+    assert found.paired("longest", "deadline_met_ratio", "fifo").verdict == "worse"
 
 
 def test_the_same_comparison_gives_the_same_numbers(cluster):

@@ -59,6 +59,18 @@ def test_a_growing_backlog_is_warned_of(simulate, node):
     assert "fifo (2 of 2 seeds), other (2 of 2 seeds)" in unsettled
 
 
+def test_a_large_backlog_that_hardly_grows_is_settled(simulate, node):
+    arrivals = stream(40, 1.0, runtime_s=2400.0, cpu=1)
+    late = [
+        Arrival(240.0 + 200.0 * i, Workflow(id=f"late{i}", tasks=arrivals[0].workflow.tasks))
+        for i in range(12)
+    ]
+    run = simulate([*arrivals, *late], [node("n0")])
+    window = steady_window(run)
+    assert window.is_steady
+    assert load_of(run, window).is_settled
+
+
 def test_a_queue_that_comes_and_goes_is_settled(simulate, node):
     pairs = [Arrival(a.time_s // 40 * 40, a.workflow) for a in stream(60, 20.0, runtime_s=15.0)]
     run = simulate(pairs, [node("n0")])

@@ -58,9 +58,7 @@ def rows(columns: Mapping[str, Sequence[Any]]) -> alt.InlineData:
         name: "string" if values and isinstance(values[0], str) else "number"
         for name, values in columns.items()
     }
-    return alt.InlineData(
-        values=text.getvalue(), format=alt.CsvDataFormat(type="csv", parse=kinds)
-    )
+    return alt.InlineData(values=text.getvalue(), format=alt.CsvDataFormat(type="csv", parse=kinds))
 
 
 def _cells(values: Sequence[Any]) -> list[Any]:
@@ -73,7 +71,7 @@ def logarithmic(values: Sequence[float]) -> bool:
     return bool(positive) and max(positive) > 30 * min(positive)
 
 
-def policy_color(policies: Sequence[str], *, legend: bool = True) -> alt.Color:
+def policy_color(policies: Sequence[str]) -> alt.Color:
     """The same hue for a policy in every chart of a report."""
     import altair as alt
 
@@ -82,5 +80,20 @@ def policy_color(policies: Sequence[str], *, legend: bool = True) -> alt.Color:
         "policy:N",
         title=None,
         scale=alt.Scale(domain=list(policies), range=hues),
-        legend=alt.Legend(orient="top", columns=4, labelLimit=200) if legend else None,
+        legend=legend_above(),
     )
+
+
+def legend_above(**options: Any) -> alt.Legend:
+    """A legend over the chart, in as many columns as fit its width."""
+    import altair as alt
+
+    columns = alt.ExprRef("max(1, floor(width / 170))")
+    return alt.Legend(orient="top", columns=columns, labelLimit=150, offset=8, **options)
+
+
+def titled(text: str, subtitle: Sequence[str] = ()) -> alt.TitleParams:
+    """A title at the left edge."""
+    import altair as alt
+
+    return alt.TitleParams(text, subtitle=list(subtitle), anchor="start", frame="group")

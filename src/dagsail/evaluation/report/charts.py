@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +13,15 @@ from dagsail.domain.snapshot import FINISHED
 from dagsail.evaluation.metrics import PRIORITIES
 from dagsail.evaluation.report.chart_data import (
     WIDTH,
+    legend_above,
     logarithmic,
     policy_color,
     rows,
     time_unit,
+    titled,
 )
 from dagsail.evaluation.waiting import waits_s
+from dagsail.evaluation.window import steady_window
 
 if TYPE_CHECKING:
     import altair as alt
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 _MAX_POINTS: Final = 400
+_DASHES: Final = ([1, 0], [7, 2], [2, 2])
+"""Where curves lie on each other, the gaps show the one below."""
 _PRIORITY_HUES: Final = ("#c8323c", "#e8862e", "#4c78a8", "#8fa3ad")
 _COST_HUES: Final = {"nodes without GPU": "#4c78a8", "nodes with GPU": "#54a24b"}
 
@@ -51,15 +56,18 @@ def jct_distribution(runs: Mapping[str, Run]) -> alt.Chart:
             "share": [round(s, 4) for _, share in curves.values() for s in share.tolist()],
         }
     )
-    kind = "log" if logarithmic(times) and min(times) > 0 else "linear"
-    return (
+    is_log = logarithmic(times) and min(times) > 0
+    chosen = alt.selection_point(fields=["policy"], bind="legend")
+    dashes = [_DASHES[i % len(_DASHES)] for i in range(len(runs))]
+    chart: alt.Chart = (
         alt.Chart(data)
         .mark_line(interpolate="step-after", strokeWidth=2)
         .encode(
             x=alt.X(
                 "jct:Q",
-                title=f"completion time ({unit.name}{', log scale' if kind == 'log' else ''})",
-                scale=alt.Scale(type=kind, nice=False),
+                title=f"completion time ({unit.name}{', log scale' if is_log else ''})",
+                scale=alt.Scale(type="log" if is_log else "linear", nice=False),
+                axis=alt.Axis(gridOpacity=0.4),
             ),
             y=alt.Y(
                 "share:Q",
@@ -68,10 +76,19 @@ def jct_distribution(runs: Mapping[str, Run]) -> alt.Chart:
                 axis=alt.Axis(format="%"),
             ),
             color=policy_color(list(runs)),
+            strokeDash=alt.StrokeDash(
+                "policy:N",
+                title=None,
+                scale=alt.Scale(domain=list(runs), range=dashes),
+                legend=legend_above(),
+            ),
+            opacity=alt.condition(chosen, alt.value(1.0), alt.value(0.1)),
             tooltip=["policy:N", alt.Tooltip("jct:Q", title=f"within ({unit.name})"), "share:Q"],
         )
-        .properties(width=WIDTH, height=300, title="Completion times")
+        .add_params(chosen)
+        .properties(width=WIDTH, height=300, title=titled("Completion times"))
     )
+    return chart
 
 
 def _curve(run: Run) -> tuple[Floats, Floats]:
@@ -87,13 +104,13 @@ def _curve(run: Run) -> tuple[Floats, Floats]:
 
 
 def deadlines_by_priority(
-    policies: Mapping[str, Mapping[str, Any]], counts: Sequence[int]
+    policies: Mapping[str, Mapping[str, Any]], run: Run
 ) -> alt.LayerChart | None:
     """Share of workflows that met all their deadlines, by priority and policy, with intervals.
 
     Args:
         policies: `Comparison.to_json()["policies"]`, in the order to draw.
-        counts: workflows with a deadline of each priority; shown below the bars. (4,)
+        run: one of them; how many of its workflows have a deadline stands below the bars.
 
     Returns:
         None if no workflow has a deadline.
@@ -101,6 +118,7 @@ def deadlines_by_priority(
     import altair as alt
 
     columns: dict[str, list[Any]] = {k: [] for k in ("policy", "priority", "met", "low", "high")}
+    counts = _with_deadline(run)
     for name, metrics in policies.items():
         for priority in PRIORITIES:
             estimate = metrics[f"deadline_met_ratio_p{priority}"]
@@ -108,9 +126,7 @@ def deadlines_by_priority(
                 continue
             low, high = estimate["ci95"] or (estimate["mean"],) * 2
             label = f"P{priority} (n = {counts[priority]})"
-            for key, value in zip(
-                columns, (name, label, estimate["mean"], low, high), strict=True
-            ):
+            for key, value in zip(columns, (name, label, estimate["mean"], low, high), strict=True):
                 columns[key].append(round(value, 4) if isinstance(value, float) else value)
     if not columns["met"]:
         return None
@@ -137,14 +153,30 @@ def deadlines_by_priority(
             ],
         )
     )
+    # Dark on light, to be seen on any bar and on any background.
     intervals = (
         alt.Chart(data)
-        .mark_rule(color="#808080", strokeWidth=1.5)
+        .mark_rule(color=color, strokeWidth=width)
         .encode(x=x, xOffset=offset, y="low:Q", y2="high:Q")
+        for color, width in (("#ffffff", 4.0), ("#222222", 1.5))
     )
-    return alt.layer(bars, intervals).properties(
-        width=WIDTH, height=260, title="Deadlines met by priority"
+    return alt.LayerChart(
+        layer=[bars, *intervals],
+        width=WIDTH,
+        height=260,
+        title=titled("Deadlines met by priority"),
     )
+
+
+def _with_deadline(run: Run) -> list[int]:
+    """How many measured workflows of each priority have a deadline, own or of a task. (4,)."""
+    workflows = run.snapshot.workflows
+    has = np.logical_or.reduceat(
+        np.isfinite(run.snapshot.tasks["deadline_s"]), workflows["first_task"]
+    )
+    has[: steady_window(run).first_workflow] = False
+    counts: list[int] = np.bincount(workflows["priority"][has], minlength=len(PRIORITIES)).tolist()
+    return counts
 
 
 def costs(policies: Mapping[str, Mapping[str, Any]]) -> alt.Chart | None:
@@ -166,7 +198,7 @@ def costs(policies: Mapping[str, Mapping[str, Any]]) -> alt.Chart | None:
         columns["usd"] += [round(total - gpu, 4), round(gpu, 4)]
     if not any(columns["usd"]):
         return None
-    return (
+    chart: alt.Chart = (
         alt.Chart(rows(columns))
         .mark_bar()
         .encode(
@@ -176,12 +208,13 @@ def costs(policies: Mapping[str, Mapping[str, Any]]) -> alt.Chart | None:
                 "part:N",
                 title=None,
                 scale=alt.Scale(domain=list(_COST_HUES), range=list(_COST_HUES.values())),
-                legend=alt.Legend(orient="top"),
+                legend=legend_above(),
             ),
             tooltip=["policy:N", "part:N", alt.Tooltip("usd:Q", format=",.2f")],
         )
-        .properties(width=WIDTH, height=alt.Step(22), title="Cost")
+        .properties(width=WIDTH, height=alt.Step(22), title=titled("Cost"))
     )
+    return chart
 
 
 def waits_by_priority(runs: Mapping[str, Run]) -> alt.LayerChart:
@@ -207,16 +240,17 @@ def waits_by_priority(runs: Mapping[str, Run]) -> alt.LayerChart:
             "high": [round(high, 5) for high in values[1::2]],
         }
     )
-    kind = "symlog" if logarithmic(values) else "linear"
-    title = f"wait ({unit.name}{', log scale' if kind == 'symlog' else ''})"
+    is_log = logarithmic(values)
+    title = f"wait ({unit.name}{', log scale' if is_log else ''})"
     y = alt.Y("policy:N", sort=list(runs), title=None)
     offset = alt.YOffset("priority:N", sort="ascending")
     color = alt.Color(
         "priority:N",
         title=None,
         scale=alt.Scale(domain=[f"P{p}" for p in PRIORITIES], range=list(_PRIORITY_HUES)),
-        legend=alt.Legend(orient="top"),
+        legend=legend_above(),
     )
+    kind: Literal["symlog", "linear"] = "symlog" if is_log else "linear"
     x = alt.X("mean:Q", title=title, scale=alt.Scale(type=kind, zero=True))
     base = alt.Chart(data).encode(
         y=y,
@@ -229,11 +263,16 @@ def waits_by_priority(runs: Mapping[str, Run]) -> alt.LayerChart:
             alt.Tooltip("high:Q", title=f"95th percentile ({unit.name})", format=".4~g"),
         ],
     )
-    return alt.layer(
-        base.mark_rule(strokeWidth=1.5).encode(x=x, x2="high:Q"),
-        base.mark_tick(thickness=1.5, size=7).encode(x=alt.X("high:Q")),
-        base.mark_point(filled=True, size=45, opacity=1).encode(x=x),
-    ).properties(width=WIDTH, height=alt.Step(9, **{"for": "position"}), title="Waiting by priority")
+    return alt.LayerChart(
+        layer=[
+            base.mark_rule(strokeWidth=1.5).encode(x=x, x2="high:Q"),
+            base.mark_tick(thickness=1.5, size=7).encode(x=alt.X("high:Q")),
+            base.mark_point(filled=True, size=45, opacity=1).encode(x=x),
+        ],
+        width=WIDTH,
+        height=alt.Step(10, **{"for": "offset"}),
+        title=titled("Waiting by priority"),
+    )
 
 
 def _waits(run: Run) -> Iterable[tuple[int, Floats]]:

@@ -30,7 +30,9 @@ def bands(run: Run, reason: str) -> alt.LayerChart:
 
     use = usage_of(run, MAX_ROWS, NUM_STRETCHES)
     unit = time_unit(float(use.edges_s[-1]))
-    frame = Frame(use.rows, np.arange(len(use.rows)) * 1.0, np.ones(len(use.rows)), _ROW_PX)
+    frame = Frame(
+        use.rows, np.arange(len(use.rows), dtype=np.float64), np.ones(len(use.rows)), _ROW_PX
+    )
     row, stretch = np.nonzero(use.ratio > 0)
     ratio = use.ratio[row, stretch]
     edges = use.edges_s / unit.seconds

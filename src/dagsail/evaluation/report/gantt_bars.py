@@ -11,7 +11,7 @@ from dagsail.clusters.simulated.cluster import Run
 from dagsail.clusters.simulated.world import FINISHED, OUTCOMES
 from dagsail.domain.units import EPHEMERAL_STORAGE, MEMORY, format_bytes
 from dagsail.evaluation.occupation import Occupation
-from dagsail.evaluation.report.chart_data import PALETTE, rows, time_unit
+from dagsail.evaluation.report.chart_data import PALETTE, legend_above, rows, time_unit
 from dagsail.evaluation.report.gantt_frame import GAP_PX, Frame, in_frame, node_axis, time_axis
 from dagsail.evaluation.report.lanes import pack_lanes
 from dagsail.evaluation.window import whole_run
@@ -138,5 +138,5 @@ def _color(run: Run, held: Occupation, *, is_named: bool) -> alt.Color:
         "colour:N",
         title=None,
         scale=alt.Scale(domain=[*names, *outcomes], range=hues),
-        legend=alt.Legend(orient="top", values=shown, columns=4) if shown else None,
+        legend=legend_above(values=shown) if shown else None,
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dagsail.evaluation.report.chart_data import WIDTH, TimeUnit, rows
+from dagsail.evaluation.report.chart_data import WIDTH, TimeUnit, rows, titled
 
 if TYPE_CHECKING:
     import altair as alt
@@ -51,7 +51,10 @@ def time_axis(start_s: float, end_s: float, unit: TimeUnit) -> alt.X:
 
     domain = [start_s / unit.seconds, end_s / unit.seconds]
     return alt.X(
-        "start:Q", title=f"time ({unit.name})", scale=alt.Scale(domain=domain, nice=False)
+        "start:Q",
+        title=f"time ({unit.name})",
+        scale=alt.Scale(domain=domain, nice=False),
+        axis=alt.Axis(gridOpacity=0.4),
     )
 
 
@@ -68,7 +71,7 @@ def node_axis(frame: Frame) -> alt.Y:
         axis=alt.Axis(
             values=middles,
             labelExpr=f"{names}[indexof({json.dumps(middles)}, datum.value)]",
-            labelLimit=160,
+            labelLimit=130,
             labelOverlap=False,
             grid=False,
             ticks=False,
@@ -77,9 +80,7 @@ def node_axis(frame: Frame) -> alt.Y:
     )
 
 
-def in_frame(
-    bars: alt.Chart, frame: Frame, policy: str, subtitle: Sequence[str]
-) -> alt.LayerChart:
+def in_frame(bars: alt.Chart, frame: Frame, policy: str, subtitle: Sequence[str]) -> alt.LayerChart:
     """The bars over lines between the nodes, with a title."""
     import altair as alt
 
@@ -89,8 +90,9 @@ def in_frame(
         .mark_rule(color="#888", opacity=0.35, strokeWidth=0.5)
         .encode(y="top:Q")
     )
-    return alt.layer(lines, bars).properties(
+    return alt.LayerChart(
+        layer=[lines, bars],
         width=WIDTH,
         height=max(frame.height_px, 40),
-        title=alt.TitleParams(f"Gantt chart: {policy}", subtitle=list(subtitle)),
+        title=titled(f"Gantt chart: {policy}", subtitle),
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from dagsail.clusters.simulated.cluster import Run
-from dagsail.evaluation.report.chart_data import WIDTH, rows, time_unit
+from dagsail.evaluation.report.chart_data import WIDTH, rows, time_unit, titled
 from dagsail.evaluation.report.usage import usage_of
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def use_heatmap(run: Run) -> alt.Chart:
     subtitle = "share of the dominant resource that running tasks requested"
     if use.nodes_a_row > 1:
         subtitle += f"; {len(run.names.nodes)} nodes, each row the mean of {use.nodes_a_row}"
-    return (
+    chart: alt.Chart = (
         alt.Chart(data)
         .mark_rect()
         .encode(
@@ -52,7 +52,7 @@ def use_heatmap(run: Run) -> alt.Chart:
                 axis=alt.Axis(grid=False),
             ),
             x2="end:Q",
-            y=alt.Y("node:N", sort=None, title=None, axis=alt.Axis(labelLimit=160)),
+            y=alt.Y("node:N", sort=None, title=None, axis=alt.Axis(labelLimit=130)),
             color=alt.Color(
                 "use:Q",
                 title="in use",
@@ -70,6 +70,7 @@ def use_heatmap(run: Run) -> alt.Chart:
         .properties(
             width=WIDTH,
             height=_ROW_PX * num_rows,
-            title=alt.TitleParams(f"Node use over time: {run.policy}", subtitle=subtitle),
+            title=titled(f"Node use over time: {run.policy}", [subtitle]),
         )
     )
+    return chart

@@ -20,7 +20,8 @@ def pack_lanes(group: Any, start: Any, end: Any) -> Ints:
 
     Args:
         group: intervals of different groups do not meet. int (K,)
-        start, end: of each interval. float (K,)
+        start: of each interval. float (K,)
+        end: likewise.
 
     Returns:
         int64 (K,)

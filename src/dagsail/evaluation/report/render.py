@@ -41,7 +41,9 @@ def script() -> str:
     """JavaScript that defines `vegaEmbed`, to stand within a `script` element."""
     import vl_convert
 
-    bundle: str = vl_convert.javascript_bundle(vl_version=_version())
+    bundle: str = vl_convert.javascript_bundle(
+        "window.vegaEmbed = vegaEmbed;", vl_version=_version()
+    )
     return bundle.replace("</script", r"<\/script")
 
 

@@ -1,0 +1,1 @@
+"""The commands of `dagsail`, one module each; what a command needs is imported when it runs."""

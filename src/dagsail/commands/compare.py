@@ -1,0 +1,124 @@
+"""`compare`: many policies on the same seeds, and who wins."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dagsail import compose
+from dagsail.commands import options
+from dagsail.commands.output import compile_kernels, console, progress, warn, write_json
+from dagsail.commands.values import plural
+from dagsail.domain.errors import UnknownNameError
+
+
+@click.command(short_help="Run many policies on the same seeds; show who wins.")
+@options.files
+@click.option(
+    "--policy",
+    "policy_list",
+    metavar="P[,P...]",
+    default="default",
+    show_default=True,
+    help="Names, 'default' or 'all'.",
+)
+@options.world
+@click.option(
+    "--seeds",
+    type=options.Whole(1, 10_000),
+    metavar="N",
+    default=20,
+    show_default=True,
+    help="How many runs of each policy; below 6 every difference counts as noise.",
+)
+@click.option(
+    "--reference",
+    metavar="P",
+    help=f"What the others are compared with.  [default: {compose.DEFAULT_REFERENCE}, else the first]",
+)
+@click.option(
+    "--json",
+    "json_target",
+    type=options.Output(allows_stdout=True),
+    is_flag=False,
+    flag_value="-",
+    metavar="[FILE]",
+    help="Write everything as JSON; without FILE to stdout instead of the table.",
+)
+@click.option(
+    "--report",
+    type=options.OutputFolder(),
+    metavar="DIR",
+    help="Write an HTML report with charts; it opens without a network.",
+)
+def compare(
+    *,
+    files: tuple[str, ...],
+    policy_list: str,
+    cluster_name: str,
+    scenario_path: str | None,
+    seeds: int,
+    reference: str | None,
+    json_target: Path | str | None,
+    report: Path | None,
+    **settings: Any,
+) -> None:
+    """Simulate workflows under several policies on the same seeds, and show who wins.
+
+    At one seed every policy meets the same workflows at the same times and the same luck, so
+    differences are compared in pairs. FILE as in 'dagsail simulate'. With --load, files are drawn
+    repeatedly and arrive at random.
+
+    \b
+    Examples:
+      dagsail compare flow.yaml --policy fifo,heft,critical-path
+      dagsail compare etl --load 0.9 --noise 0.4 --report report
+      dagsail compare *.json --cluster edge --load 0.8 --policy all --json out.json
+    """
+    names = compose.policy_names(policy_list)
+    if reference is None:
+        reference = compose.reference_of(names)
+    elif compose.policy_names(reference) != (reference,) or reference not in names:
+        raise UnknownNameError(
+            f"--reference {reference} is none of the compared policies ({', '.join(names)})"
+        )
+    overrides = options.overrides(settings)
+    setup = compose.setup_of(files, cluster_name, scenario_path, overrides)
+    warn(setup.warnings)
+
+    from dagsail.commands.ranking import explanation, ranking
+    from dagsail.evaluation import benchmark
+
+    compile_kernels()
+    policies = compose.policies_of(names)
+    with progress("simulating") as tell:
+        comparison = benchmark.compare(
+            setup.arrivals,
+            setup.cluster,
+            policies,
+            setup.scenario,
+            range(seeds),
+            reference,
+            tell,
+        )
+    warn(comparison.warnings())
+    page = None if report is None else write_report(setup, policies, comparison, report)
+    if json_target is not None:
+        warnings = [*setup.warnings, *comparison.warnings()]
+        document = {**comparison.to_json(), "cluster": setup.cluster.name, "warnings": warnings}
+        write_json(document, json_target)
+    if json_target == "-":
+        return
+    workflows, tasks = comparison.num_workflows[0], comparison.num_tasks[0]
+    title = (
+        f"{plural(workflows, 'workflow')} ({plural(tasks, 'task')}) on {setup.cluster.name}"
+        f" ({plural(len(setup.cluster.nodes), 'node')}), arrivals {setup.scenario.arrivals.kind},"
+        f" {plural(seeds, 'seed')}"
+    )
+    console().print(ranking(comparison, title))
+    click.echo(explanation(comparison))
+    for written in (json_target, page):
+        if written is not None:
+            click.echo(f"written: {written}")

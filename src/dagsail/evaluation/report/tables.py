@@ -1,0 +1,149 @@
+"""Tables: the policies ranked, and all metrics, as HTML."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from html import escape
+from typing import Any, Final
+
+from dagsail.domain.units import format_seconds
+from dagsail.evaluation.metrics import METRICS
+from dagsail.evaluation.report.chart_data import time_unit
+
+Json = Mapping[str, Any]
+
+RANKED_BY: Final = "jct_mean_s"
+_NOTHING: Final = "&ndash;"
+_VERDICTS: Final = {"better": "▼ better", "worse": "▲ worse", "noise": "≈ noise"}
+
+
+def rank(comparison: Json) -> list[str]:
+    """Policies by mean completion time; those that finished nothing come last."""
+    means = {name: row[RANKED_BY]["mean"] for name, row in comparison["policies"].items()}
+    return sorted(means, key=lambda name: math.inf if means[name] is None else means[name])
+
+
+def ranking(comparison: Json) -> str:
+    """The table by which policies are judged; `≈` marks what is noise against the reference."""
+    reference = comparison["paired"]["reference"]
+    heads = (
+        "rank",
+        "policy",
+        "mean completion time [95 % interval]",
+        f"against {reference} [95 % interval]",
+        "over lower bound",
+        "95th percentile",
+        "makespan",
+        "deadlines met",
+        "cost",
+    )
+    lines = ["<thead><tr>"]
+    lines += [f'<th scope="col">{escape(head)}</th>' for head in heads]
+    lines.append("</tr></thead><tbody>")
+    for place, name in enumerate(rank(comparison), 1):
+        lines.append(_ranking_row(comparison, place, name, reference))
+    lines.append("</tbody>")
+    return "<table>" + "\n".join(lines) + "</table>"
+
+
+def _ranking_row(comparison: Json, place: int, name: str, reference: str) -> str:
+    metrics = comparison["policies"][name]
+    paired = comparison["paired"]["against_reference"].get(name, {})
+
+    def cell(metric: str, show: Callable[[float], str]) -> str:
+        mean = metrics[metric]["mean"]
+        is_noise = paired.get(metric, {}).get("verdict") == "noise"
+        mark = ' <span class="noise">≈</span>' if is_noise and mean is not None else ""
+        return f"<td>{_NOTHING if mean is None else escape(show(mean)) + mark}</td>"
+
+    role = ' <span class="chip">reference</span>' if name == reference else ""
+    return (
+        f'<tr><td>{place}</td><th scope="row">{escape(name)}{role}</th>'
+        f"<td>{_mean_and_interval(metrics[RANKED_BY])}</td>"
+        f"<td>{_against(paired.get(RANKED_BY))}</td>"
+        f"<td>{_over_bound(metrics)}</td>"
+        + cell("jct_p95_s", format_seconds)
+        + cell("makespan_s", format_seconds)
+        + cell("deadline_met_ratio", lambda ratio: f"{ratio:.1%}")
+        + cell("cost_usd", lambda usd: f"${usd:,.2f}")
+        + "</tr>"
+    )
+
+
+def _mean_and_interval(estimate: Json) -> str:
+    mean, interval = estimate["mean"], estimate["ci95"]
+    if mean is None:
+        return _NOTHING
+    unit = time_unit(mean)
+    shown = f"{mean / unit.seconds:.3g}"
+    if interval is not None:
+        low, high = (end / unit.seconds for end in interval)
+        shown += f' <span class="interval">[{low:.3g}, {high:.3g}]</span>'
+    return f"{shown} {unit.name}"
+
+
+def _against(paired: Json | None) -> str:
+    if paired is None or paired["ratio"] is None:
+        return _NOTHING
+    shown = f"{_percent(paired['ratio'])} %"
+    if paired["ratio_ci95"] is not None:
+        low, high = map(_percent, paired["ratio_ci95"])
+        shown = f'{_percent(paired["ratio"])} <span class="interval">[{low}, {high}]</span> %'
+    verdict = paired["verdict"]
+    return f'{shown} <span class="chip {verdict}">{_VERDICTS[verdict]}</span>'
+
+
+def _percent(ratio: float) -> str:
+    return f"{100 * (ratio - 1):+.1f}".replace("-", "&minus;")
+
+
+def _over_bound(metrics: Json) -> str:
+    mean, bound = metrics[RANKED_BY]["mean"], metrics["jct_bound_s"]["mean"]
+    return f"{mean / bound:.2f} x" if mean is not None and bound else _NOTHING
+
+
+def verdict(comparison: Json) -> str:
+    """Two sentences: which policy came first, and which ones cannot be told from the reference."""
+    reference, count = comparison["paired"]["reference"], len(comparison["seeds"])
+    pairs = comparison["paired"]["against_reference"]
+    best = rank(comparison)[0]
+    if best == reference:
+        first = f"The reference, {reference}, has the lowest mean completion time"
+    else:
+        first = f"{best} has the lowest mean completion time"
+        found = pairs[best][RANKED_BY]["verdict"]
+        first += (
+            ", but the difference from the reference is noise"
+            if found == "noise"
+            else f", and the difference from the reference, {reference}, is more than noise"
+        )
+    alike = [
+        name
+        for name in rank(comparison)
+        if name in pairs and pairs[name][RANKED_BY]["verdict"] == "noise"
+    ]
+    second = (
+        f"Differences marked ≈ are noise: over {count} seed{'s' * (count != 1)} they cannot be"
+        f" told from {reference}, because the 95 % interval of the paired difference contains 0"
+        " or there are too few seeds"
+    )
+    third = f" By mean completion time that holds for {', '.join(alike)}." if alike else ""
+    return f"{first}. {second}.{third}"
+
+
+def all_metrics(comparison: Json) -> str:
+    """Means of all metrics, one row a metric."""
+    policies = rank(comparison)
+    lines = ['<table><thead><tr><th scope="col">metric</th><th scope="col">unit</th>']
+    lines += [f'<th scope="col">{escape(name)}</th>' for name in policies]
+    lines.append('<th scope="col">meaning</th></tr></thead><tbody>')
+    for metric in METRICS:
+        means = [comparison["policies"][name][metric.name]["mean"] for name in policies]
+        cells = "".join(f"<td>{_NOTHING if m is None else f'{m:,.4g}'}</td>" for m in means)
+        lines.append(
+            f'<tr><th scope="row">{metric.name}</th><td>{metric.unit}</td>{cells}'
+            f'<td class="text">{escape(metric.meaning)}</td></tr>'
+        )
+    lines.append("</tbody></table>")
+    return "\n".join(lines)
