@@ -1,7 +1,8 @@
-"""The command line: `dagsail COMMAND ...`. Commands are thin; `dagsail.compose` makes the objects."""
+"""The command line. Commands are thin; `dagsail.compose` makes the objects."""
 
 from __future__ import annotations
 
+import difflib
 import os
 import sys
 from collections.abc import Sequence
@@ -9,6 +10,7 @@ from typing import Final
 
 import click
 
+from dagsail import compose
 from dagsail.commands.compare import compare
 from dagsail.commands.demo import demo
 from dagsail.commands.inspect import inspect
@@ -30,16 +32,25 @@ class _InOrder(click.Group):
         """Names in the order of registration."""
         return list(self.commands)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, or fail with the nearest name."""
+        near = difflib.get_close_matches(args[0], self.commands, 1, 0.6)
+        if args[0] not in self.commands and near:
+            ctx.fail(f"No such command '{args[0]}'; did you mean '{near[0]}'?")
+        return super().resolve_command(ctx, args)
+
 
 @click.group(
     cls=_InOrder,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@click.version_option(package_name="dagsail")
+@click.option("--version", is_flag=True, help="Show the version and exit.")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 @click.pass_context
-def command_line(ctx: click.Context, debug: bool) -> None:
+def command_line(ctx: click.Context, version: bool, debug: bool) -> None:
     """Simulate workflow schedulers on real workflow files, and see which one wins.
 
     \b
@@ -50,7 +61,10 @@ def command_line(ctx: click.Context, debug: bool) -> None:
       dagsail compare flow.yaml --policy default    many policies, 20 seeds, who wins
 
     Every command explains itself: 'dagsail compare --help'.
-    """
+    """  # noqa: D301 (\b keeps lines as they are)
+    if version:
+        click.echo(f"dagsail {compose.version()}")
+        ctx.exit()
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
 
@@ -78,7 +92,7 @@ def run(arguments: Sequence[str]) -> int:
     except click.Abort:
         click.echo("dagsail: interrupted", err=True)
         return INTERRUPTED
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit):  # click leaves so where nobody reads its output
         return _quietly()
     except Exception as error:
         if debug:

@@ -67,6 +67,14 @@ class Setup:
     scenario: Scenario
     warnings: tuple[str, ...]
 
+    @property
+    def load(self) -> str:
+        """When workflows arrive, in words."""
+        arrivals = self.scenario.arrivals
+        if arrivals.kind in _TOGETHER:
+            return f"arrivals {arrivals.kind}"
+        return f"{arrivals.kind} arrivals at load {arrivals.load:g}"
+
     def arrivals(self, seed: int) -> tuple[Arrival, ...]:
         """The submissions of the run of a seed.
 
@@ -309,3 +317,13 @@ def policies_of(names: Sequence[str]) -> list[Policy]:
 def reference_of(names: Sequence[str]) -> str:
     """What policies are compared with unless told otherwise: Kubernetes' own, else the first."""
     return DEFAULT_REFERENCE if DEFAULT_REFERENCE in names else names[0]
+
+
+def version() -> str:
+    """Version of the installed package; `unknown` where it runs without being installed."""
+    from importlib import metadata
+
+    try:
+        return metadata.version("dagsail")
+    except metadata.PackageNotFoundError:
+        return "unknown"

@@ -19,9 +19,8 @@ from dagsail.domain.cluster import (
 from dagsail.domain.placement import Placement
 from dagsail.domain.scenario import Scenario
 from dagsail.domain.units import GIB
-from dagsail.domain.workflow import Dependency, Task, Workflow
+from dagsail.domain.workflow import Arrival, Dependency, Task, Workflow
 from dagsail.policies.heuristics.fifo import POLICY as FIFO
-from dagsail.scheduling.assemble import Arrival
 from dagsail.scheduling.ports import Policy
 
 ROUND_NUMBERS = Network(

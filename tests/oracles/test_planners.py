@@ -59,9 +59,7 @@ def topcuoglu() -> Workflow:
     )
 
 
-@pytest.mark.parametrize(
-    ("method", "makespan_s"), [("heft", 80.0), ("cpop", 86.0), ("peft", 85.0)]
-)
+@pytest.mark.parametrize(("method", "makespan_s"), [("heft", 80.0), ("cpop", 86.0), ("peft", 85.0)])
 def test_published_makespans(method: str, makespan_s: float) -> None:
     schedule = plan_offline(topcuoglu(), one_task_nodes(["a", "b", "c"]), method)
     assert schedule.makespan_s == pytest.approx(makespan_s)

@@ -36,7 +36,8 @@ from dagsail.domain.errors import UnknownNameError
 @click.option(
     "--reference",
     metavar="P",
-    help=f"What the others are compared with.  [default: {compose.DEFAULT_REFERENCE}, else the first]",
+    help="What the others are compared with."
+    f"  [default: {compose.DEFAULT_REFERENCE}, else the first]",
 )
 @click.option(
     "--json",
@@ -76,7 +77,7 @@ def compare(
       dagsail compare flow.yaml --policy fifo,heft,critical-path
       dagsail compare etl --load 0.9 --noise 0.4 --report report
       dagsail compare *.json --cluster edge --load 0.8 --policy all --json out.json
-    """
+    """  # noqa: D301 (\b keeps lines as they are)
     names = compose.policy_names(policy_list)
     if reference is None:
         reference = compose.reference_of(names)
@@ -88,23 +89,17 @@ def compare(
     setup = compose.setup_of(files, cluster_name, scenario_path, overrides)
     warn(setup.warnings)
 
+    from dagsail.commands.comparing import representative_runs, run_comparison, save_report
     from dagsail.commands.ranking import explanation, ranking
-    from dagsail.evaluation import benchmark
 
     compile_kernels()
     policies = compose.policies_of(names)
+    page = None
     with progress("simulating") as tell:
-        comparison = benchmark.compare(
-            setup.arrivals,
-            setup.cluster,
-            policies,
-            setup.scenario,
-            range(seeds),
-            reference,
-            tell,
-        )
+        comparison = run_comparison(setup, policies, seeds, reference, tell)
+        if report is not None:
+            page = save_report(representative_runs(setup, policies), comparison, report)
     warn(comparison.warnings())
-    page = None if report is None else write_report(setup, policies, comparison, report)
     if json_target is not None:
         warnings = [*setup.warnings, *comparison.warnings()]
         document = {**comparison.to_json(), "cluster": setup.cluster.name, "warnings": warnings}
@@ -114,10 +109,10 @@ def compare(
     workflows, tasks = comparison.num_workflows[0], comparison.num_tasks[0]
     title = (
         f"{plural(workflows, 'workflow')} ({plural(tasks, 'task')}) on {setup.cluster.name}"
-        f" ({plural(len(setup.cluster.nodes), 'node')}), arrivals {setup.scenario.arrivals.kind},"
-        f" {plural(seeds, 'seed')}"
+        f" ({plural(len(setup.cluster.nodes), 'node')}), {setup.load}, {plural(seeds, 'seed')}"
     )
-    console().print(ranking(comparison, title))
+    screen = console()
+    screen.print(ranking(comparison, title, screen))
     click.echo(explanation(comparison))
     for written in (json_target, page):
         if written is not None:

@@ -35,7 +35,7 @@ def inspect(*, files: tuple[str, ...], as_json: bool) -> None:
     Examples:
       dagsail inspect flow.yaml
       dagsail inspect *.json --json
-    """
+    """  # noqa: D301 (\b keeps lines as they are)
     from dagsail.compose import workload_of
 
     workload = workload_of(files)

@@ -25,7 +25,7 @@ def policies(*, as_json: bool) -> None:
     Examples:
       dagsail policies
       dagsail policies --json
-    """
+    """  # noqa: D301 (\b keeps lines as they are)
     from dagsail.policies import DEFAULT_POLICIES, POLICIES
 
     if as_json:
@@ -37,7 +37,9 @@ def policies(*, as_json: bool) -> None:
         return
     rows = [(e.name, "*" if e.name in DEFAULT_POLICIES else "", e.summary) for e in POLICIES]
     console().print(table("", ("Policy", "", "What it does"), rows))
-    click.echo("* default. Use: dagsail simulate FILE --policy heft; dagsail compare FILE --policy all")
+    click.echo(
+        "* default. Use: dagsail simulate FILE --policy heft; dagsail compare FILE --policy all"
+    )
 
 
 @click.command(short_help="List the clusters, or show the nodes of one.")
@@ -46,15 +48,15 @@ def policies(*, as_json: bool) -> None:
 def clusters(*, name: str | None, as_json: bool) -> None:
     """List the built-in clusters, or show the nodes of one.
 
-    NAME may also be a file: Dagsail's own YAML (kind: Cluster), openb machines as CSV, or Kubernetes
-    Node manifests ('kubectl get nodes -o yaml').
+    NAME may also be a file: Dagsail's own YAML (kind: Cluster), openb machines as CSV, or
+    Kubernetes Node manifests ('kubectl get nodes -o yaml').
 
     \b
     Examples:
       dagsail clusters
       dagsail clusters mixed
       dagsail clusters nodes.yaml --json
-    """
+    """  # noqa: D301 (\b keeps lines as they are)
     from dagsail.clusters.catalog import CLUSTERS, cluster_to_json
 
     if name is not None:
@@ -125,7 +127,7 @@ def families(*, as_json: bool) -> None:
       dagsail families
       dagsail simulate etl:50 --cluster edge
       dagsail compare mixed --load 0.9 --seeds 10
-    """
+    """  # noqa: D301 (\b keeps lines as they are)
     from dagsail.workloads.families import DEFAULT_COUNTS, FAMILIES
 
     if as_json:

@@ -5,12 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Final, TypeVar, get_args
 
 import click
 
 from dagsail.compose import DEFAULT_CLUSTER, MAX_WORKFLOWS, Overrides
 from dagsail.domain.scenario import ArrivalKind
+
+if TYPE_CHECKING:
+    _Type = click.ParamType[Any]
+else:
+    _Type = click.ParamType  # not generic in older versions of click
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -18,7 +23,7 @@ MAX_SEED: Final = 2**31 - 1
 GANTT_SUFFIXES: Final = (".html", ".png", ".svg")
 
 
-class Finite(click.ParamType):
+class Finite(_Type):
     """A finite number from `smallest` (or above it) to `largest`."""
 
     name = "number"
@@ -41,7 +46,7 @@ class Finite(click.ParamType):
         return number
 
 
-class Whole(click.ParamType):
+class Whole(_Type):
     """A whole number from `smallest` to `largest`."""
 
     name = "number"
@@ -62,7 +67,7 @@ class Whole(click.ParamType):
         return number
 
 
-class Output(click.ParamType):
+class Output(_Type):
     """A file to write; that it can be written is checked at once."""
 
     name = "path"
@@ -80,13 +85,15 @@ class Output(click.ParamType):
         if not value or "\0" in value:
             self.fail(f"{value!r} is no name of a file", param, ctx)
         path = Path(value)
+        if not path.name:
+            self.fail(f"{value} is a folder; name a file", param, ctx)
         if self.suffixes and path.suffix.lower() not in self.suffixes:
             self.fail(f"{value} must end in one of {', '.join(self.suffixes)}", param, ctx)
         check_writable(path)
         return path
 
 
-class OutputFolder(click.ParamType):
+class OutputFolder(_Type):
     """A folder to write into, made if its parent exists."""
 
     name = "folder"
@@ -169,6 +176,7 @@ def overrides(settings: dict[str, Any]) -> Overrides:
     """The options of `world` that replace settings of the scenario."""
     names = ("noise", "load", "arrivals", "num_workflows", "fair_sharing")
     return Overrides(**{name: settings[name] for name in names})
+
 
 timeline = click.option(
     "--timeline",

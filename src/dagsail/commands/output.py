@@ -70,17 +70,35 @@ def console(*, on_stderr: bool = False) -> Console:
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    """A plain table; a column whose title begins with `>` is set to the right."""
+    """A plain table; a column whose title begins with `>` is set to the right.
+
+    Only the last column wraps, if it is text.
+    """
     from rich import box
     from rich.table import Table
 
-    made = Table(title=title or None, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
-    for column in columns:
+    made = Table(
+        title=title or None,
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+    )
+    for position, column in enumerate(columns, start=1):
+        no_wrap = position < len(columns) or column.startswith(">")
         justify: Any = "right" if column.startswith(">") else "left"
-        made.add_column(column.removeprefix(">"), justify=justify, overflow="fold")
+        made.add_column(column.removeprefix(">"), justify=justify, no_wrap=no_wrap, overflow="fold")
     for row in rows:
         made.add_row(*row)
     return made
+
+
+def width_of(made: Table, screen: Console) -> int:
+    """Columns that a table would like to have."""
+    from rich.measure import Measurement
+
+    roomy = screen.options.update(max_width=1000)
+    return Measurement.get(screen, roomy, made).maximum
 
 
 @contextlib.contextmanager

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +41,7 @@ def _header(setup: compose.Setup, seed: int, policy: str) -> Header:
     return Header(
         api_version=API_VERSION,
         kind=KIND,
-        version=metadata.version("dagsail"),
+        version=compose.version(),
         workload=[_source(name) for name in setup.sources],
         cluster=_source(setup.cluster_source),
         scenario=_scenario_document(setup.scenario),

@@ -27,7 +27,7 @@ def replay(
     Examples:
       dagsail simulate flow.yaml --policy heft --record run.jsonl
       dagsail replay run.jsonl
-    """
+    """  # noqa: D301 (\b keeps lines as they are)
     from dagsail.commands.recording import follow, setup_of_record
     from dagsail.commands.results import keep
     from dagsail.scheduling.record import read_record

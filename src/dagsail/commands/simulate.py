@@ -59,17 +59,17 @@ def simulate(
 ) -> None:
     """Simulate workflows on a cluster under one policy, and show what came of it.
 
-    FILE is a workflow file (WfFormat, Pegasus DAX, Argo, Dagsail's own YAML, STG, traces), a family
-    such as 'etl' or 'etl:50', or a recipe such as 'recipe:montage:200'. Files are submitted together
-    unless they carry recorded times; families arrive at random at a load of 0.8. The same seed gives
-    the same run, byte for byte.
+    FILE is a workflow file (WfFormat, Pegasus DAX, Argo, Dagsail's own YAML, STG, traces), a
+    family such as 'etl' or 'etl:50', or a recipe such as 'recipe:montage:200'. Files are submitted
+    together unless they carry recorded times; families arrive at random at a load of 0.8. The same
+    seed gives the same run, byte for byte.
 
     \b
     Examples:
       dagsail simulate flow.yaml
       dagsail simulate flow.json --cluster edge --policy heft --gantt gantt.html
       dagsail simulate mixed:100 --load 0.9 --noise 0.4 --seed 7 --timeline out.jsonl
-    """
+    """  # noqa: D301 (\b keeps lines as they are)
     policy = _only_policy(policy_name)
     overrides = options.overrides(settings)
     setup = compose.setup_of(files, cluster_name, scenario_path, overrides)

@@ -52,6 +52,10 @@ def batch_schedule(snapshot: Snapshot, memory: Memory, limit: int, mode: int) ->
             if index < 0:
                 break
             node = best[index]
+            if not legality.fits(snapshot, snapshot.tasks[tasks[index]].shape, node):
+                # A group of workers has used the node meanwhile.
+                _rate(snapshot, tasks[index], index, best, second, best_s, second_s)
+                continue
             if arbiter.place_group(snapshot, tasks[index], node):
                 placed += 1
             count -= 1

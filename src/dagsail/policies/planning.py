@@ -26,11 +26,12 @@ CPOP: Final = 1
 PEFT: Final = 2
 LOOKAHEAD: Final = 3
 
-HEADER: Final = 4
-"""`ints`: steps in use, then versions of the snapshot at the last plan; planned nodes follow."""
+HEADER: Final = 5
+"""`ints`: steps in use, versions of the snapshot at the last plan, its size; then planned nodes."""
 _ARRIVED: Final = 1
 _NODES: Final = 2
 _FINISHED: Final = 3
+_PLANNED: Final = 4
 
 
 def prepare(snapshot: Snapshot, seed: int) -> Memory:
@@ -79,6 +80,7 @@ def plan(snapshot: Snapshot, memory: Memory, method: int, sends_ahead: bool) -> 
     memory.ints[_ARRIVED] = status.num_arrived
     memory.ints[_NODES] = status.nodes_version
     memory.ints[_FINISHED] = status.finished_version
+    memory.ints[_PLANNED] = order.shape[0]
     return order.shape[0]
 
 
@@ -221,4 +223,4 @@ def is_outdated(snapshot: Snapshot, memory: Memory, on_drift: bool) -> bool:
     if not on_drift or snapshot.tasks[0].spread <= 0.0:
         return False
     ended = status.finished_version - memory.ints[_FINISHED]
-    return ended >= max(16, status.num_ready // 8)
+    return ended >= max(16, memory.ints[_PLANNED] // 8)

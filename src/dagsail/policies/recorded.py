@@ -57,7 +57,7 @@ class Recorded:
 
     def __init__(self, placements: NDArray[np.float64]) -> None:
         """Take the placements in order: time, task and first node by position. float64 (P, 3)."""
-        self._memory = make_memory(0, table=placements.shape)  # type: ignore[arg-type]
+        self._memory = make_memory(0, table=placements.shape)
         self._memory.table[:] = placements
 
     @property

@@ -140,6 +140,8 @@ def place_group(snapshot: Snapshot, task: int, node: int) -> bool:
 
     The others go as near to the first as they fit: same node, rack, zone, anywhere.
     """
+    if legality.verdict(snapshot, task, node) != legality.LEGAL:
+        return False
     count = snapshot.tasks[task].num_workers
     shape = snapshot.tasks[task].shape
     take_worker(snapshot, task, 0, node)

@@ -93,4 +93,3 @@ class Workload:
             default_rng([seed, _ARRIVAL]),
             default_kind=self.default_kind,
         )
-
