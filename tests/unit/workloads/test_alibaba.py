@@ -94,9 +94,7 @@ def test_instances_become_parallel_tasks():
 
 
 def test_a_capped_width_keeps_the_work_and_is_reported():
-    reading = alibaba.read(
-        row("M1", num=30), "t.csv", durations=durations(M1=6), max_instances=4
-    )
+    reading = alibaba.read(row("M1", num=30), "t.csv", durations=durations(M1=6), max_instances=4)
     tasks = reading.workflows[0].tasks
     assert len(tasks) == 4
     assert [task.runtime_s for task in tasks] == [45.0] * 4  # 30 x 6 / 4

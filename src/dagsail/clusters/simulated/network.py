@@ -127,7 +127,9 @@ def pop_finished(snapshot: Snapshot, world: World) -> int:
     for index in range(world.law[0].num_active_flows):
         edge = world.active_flows[index]
         flow = world.flows[edge]
-        if flow.bytes_left <= max(_DONE_BYTES, flow.rate * (1e-9 + 1e-15 * snapshot.status[0].now_s)):
+        if flow.bytes_left <= max(
+            _DONE_BYTES, flow.rate * (1e-9 + 1e-15 * snapshot.status[0].now_s)
+        ):
             _close(world, edge)
             world.runs[flow.task].flows_left -= 1
             return flow.task
