@@ -40,6 +40,7 @@ class Struct:
     """Base of classes whose fields are C-contiguous, writable arrays, declared with `array`."""
 
     fields: ClassVar[dict[str, _Field]] = {}
+    _numba_type: ClassVar[types.Type]
 
     def __init_subclass__(cls) -> None:
         cls.fields = {k: v for k, v in vars(cls).items() if isinstance(v, _Field)}
@@ -77,8 +78,10 @@ class Struct:
 
     @classmethod
     def numba_type(cls) -> types.Type:
-        """The type under which kernels know this class."""
-        return StructType(cls)
+        """The type under which kernels know this class; made once a class, as every call asks."""
+        if "_numba_type" not in vars(cls):
+            cls._numba_type = StructType(cls)
+        return cls._numba_type
 
 
 class StructType(types.Type):  # type: ignore[misc]

@@ -73,6 +73,10 @@ def _columns(comparison: Comparison) -> tuple[_Column, ...]:
         return lambda found, policy: percent(found.estimate(policy, metric).mean)
 
     interval = " [95 %]" if len(comparison.seeds) > 1 else ""
+    deadlines = _Column(">On time", shares("deadline_met_ratio"), 5)
+    has_deadlines = math.isfinite(
+        comparison.estimate(comparison.reference, "deadline_met_ratio").mean
+    )
     return (
         _Column("Policy", lambda _, policy: policy),
         _Column(f">Mean JCT, {unit}{interval}", jct),
@@ -80,7 +84,7 @@ def _columns(comparison: Comparison) -> tuple[_Column, ...]:
         _Column("Verdict", _verdict),
         _Column(">P95 JCT", means("jct_p95_s", "s"), 3),
         _Column(">Slowdown", means("slowdown_mean", "ratio"), 4),
-        _Column(">On time", shares("deadline_met_ratio"), 5),
+        *((deadlines,) if has_deadlines else ()),
         _Column(">Cost", means("cost_usd", "USD"), 2),
         _Column(">Use", shares("utilisation"), 1),
     )

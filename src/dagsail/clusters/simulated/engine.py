@@ -15,6 +15,7 @@ from dagsail.domain import snapshot as states
 from dagsail.domain.snapshot import Snapshot
 from dagsail.kernels import entry, kernel
 from dagsail.scheduling import listing, queue
+from dagsail.scheduling.constraints import legality
 from dagsail.scheduling.listing import Memory, Rules
 
 DECIDE: Final = 0
@@ -193,7 +194,18 @@ def start_placed(snapshot: Snapshot, world: World) -> None:
     status.has_waiting = 1 if status.num_incoming > 0 else 0
     for index in range(status.num_active):
         if snapshot.shapes[snapshot.active[index]].blocked == 0:
-            status.has_waiting = 1
+            if _fits_somewhere(snapshot, snapshot.active[index]):
+                status.has_waiting = 1
+            else:
+                snapshot.shapes[snapshot.active[index]].blocked = 1
+
+
+@kernel
+def _fits_somewhere(snapshot: Snapshot, shape: int) -> bool:
+    for node in range(snapshot.nodes.shape[0]):
+        if legality.fits(snapshot, shape, node):
+            return True
+    return False
 
 
 @entry
