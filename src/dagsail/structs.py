@@ -84,7 +84,7 @@ class Struct:
         return cls._numba_type
 
 
-class StructType(types.Type):  # type: ignore[misc]
+class StructType(types.Type):
     """Numba's view of one `Struct` class."""
 
     def __init__(self, struct: type[Struct]) -> None:
@@ -106,7 +106,7 @@ class StructType(types.Type):  # type: ignore[misc]
         return sum(1 + self.struct.fields[other].ndim for other in before)
 
 
-@typeof_impl.register(Struct)
+@typeof_impl.register(Struct)  # type: ignore[untyped-decorator]
 def _typeof_struct(value: Struct, _context: Any) -> types.Type:
     return value.numba_type()
 
@@ -119,7 +119,7 @@ class _StructModel(models.PrimitiveModel):  # type: ignore[misc]
         super().__init__(manager, type_, ir.IntType(64))
 
 
-@unbox(StructType)
+@unbox(StructType)  # type: ignore[untyped-decorator]
 def _unbox_struct(_type: StructType, obj: Any, c: Any) -> NativeValue:
     address = c.pyapi.object_getattr_string(obj, "_address")
     native = c.pyapi.long_as_ulonglong(address)
@@ -135,7 +135,7 @@ class _StructAttributes(AttributeTemplate):  # type: ignore[misc]
         return type_.field_type(name)
 
 
-@lower_getattr_generic(StructType)
+@lower_getattr_generic(StructType)  # type: ignore[untyped-decorator]
 def _lower_field(context: Any, builder: Any, type_: StructType, value: Any, name: str) -> Any:
     """Build the array from the header; it owns nothing, so it is never counted or freed."""
     array_type = cast(types.Array, type_.field_type(name))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -177,7 +180,7 @@ def test_a_policy_never_sees_a_true_runtime(name: str) -> None:
     assert not np.array_equal(runs[0].attempts["end_s"], runs[1].attempts["end_s"])
 
 
-def _unseeded(name: str) -> object:
+def _unseeded(name: str) -> Any:
     """The policy with its own random numbers fixed, so that only the world's seed differs."""
     inner = policy(name)
 
@@ -216,11 +219,11 @@ print(digest.hexdigest())
 
 
 def test_hash_seed_does_not_matter() -> None:
-    program = _HASH_PROGRAM.format(folder=str(__import__("pathlib").Path(__file__).parent))
+    program = _HASH_PROGRAM.format(folder=str(Path(__file__).parent))
     outputs = {
         subprocess.run(
             [sys.executable, "-c", program],
-            env={**__import__("os").environ, "PYTHONHASHSEED": seed},
+            env={**os.environ, "PYTHONHASHSEED": seed},
             capture_output=True,
             text=True,
             check=True,

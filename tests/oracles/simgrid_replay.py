@@ -54,7 +54,8 @@ def platform(plan: dict[str, Any]) -> str:
             if a != b:
                 parts.append(
                     f'<route src="{source["name"]}" dst="{target["name"]}" symmetrical="NO">'
-                    f'<link_ctn id="{source["name"]}-out"/><link_ctn id="tier{plan["tier"][a][b]}"/>'
+                    f'<link_ctn id="{source["name"]}-out"/>'
+                    f'<link_ctn id="tier{plan["tier"][a][b]}"/>'
                     f'<link_ctn id="{target["name"]}-in"/></route>'
                 )
     return (

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import heapq
+import itertools
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -331,7 +333,7 @@ def test_start_up_comes_before_staging() -> None:
 
 
 def test_an_image_is_pulled_once_on_each_node() -> None:
-    image = {"image": "x:1", "image_bytes": 1000}
+    image: dict[str, Any] = {"image": "x:1", "image_bytes": 1000}
     jobs = workflow(
         [
             task("a", 1.0, on="m", **image),
@@ -347,7 +349,7 @@ def test_an_image_is_pulled_once_on_each_node() -> None:
 
 
 def test_a_second_container_waits_for_the_pull_that_is_under_way() -> None:
-    image = {"image": "x:1", "image_bytes": 1000}
+    image: dict[str, Any] = {"image": "x:1", "image_bytes": 1000}
     jobs = workflow([task("a", 1.0, **image), task("b", 1.0, **image)])
     pull = Scenario(startup=Startup(image_pull=True, registry_bytes_per_s=100.0))
     run = simulate(jobs, cluster(node("n", cpu=2000)), pull)
@@ -379,14 +381,14 @@ def test_a_task_within_its_timeout_finishes() -> None:
 
 def test_a_timeout_counts_the_time_that_neighbours_cost() -> None:
     # Two tasks of full memory demand: slow-down 1 + 1 * 1 * (2 - 1) = 2, so 8 s take 16 s.
-    loud = {"memory_bandwidth_demand": 1.0}
+    loud: dict[str, Any] = {"memory_bandwidth_demand": 1.0}
     jobs = workflow([task("a", 8.0, timeout_s=10.0, **loud), task("b", 80.0, **loud)])
     run = simulate(
         jobs,
         cluster(node("n", cpu=2000)),
         Scenario(interference=Interference(memory_bandwidth=1.0)),
     )
-    assert [(r.task, r.outcome, r.end_s) for r in rows(run)][0] == ("a", "failed", 10.0)
+    assert next((r.task, r.outcome, r.end_s) for r in rows(run)) == ("a", "failed", 10.0)
 
 
 def test_a_timed_out_task_is_retried_as_often_as_it_says() -> None:
@@ -587,7 +589,7 @@ def test_a_lost_node_evicts_and_takes_no_task_until_it_returns() -> None:
         found = rows(simulate(jobs, cluster(node("n")), scenario, seed=seed))
         assert [r.outcome for r in found] == ["evicted"] * (len(found) - 1) + ["finished"]
         assert found[-1].end_s - found[-1].start_s == pytest.approx(50.0)
-        for before, after in zip(found, found[1:], strict=False):
+        for before, after in itertools.pairwise(found):
             assert after.ready_s == before.end_s < after.start_s
         evicted += len(found) - 1
     # Each attempt survives 50 s with probability exp(-50/60): 1.3 evictions a run on average.
@@ -606,7 +608,7 @@ def test_a_spot_node_takes_nothing_new_between_its_notice_and_its_reclaim() -> N
     machines = cluster(node("s", is_spot=True))
     scenario = Scenario(faults=Faults(spot_mtbf_s=300.0, spot_notice_s=120.0))
     names = [f"t{i}" for i in range(200)]
-    chain = workflow([task(n, 7.0) for n in names], list(zip(names, names[1:], strict=False)))
+    chain = workflow([task(n, 7.0) for n in names], list(itertools.pairwise(names)))
     reclaims = 0
     for seed in range(5):
         long = rows(simulate(workflow([task("a", 500.0)]), machines, scenario, seed=seed))

@@ -28,9 +28,12 @@ def planned_node(snapshot: Snapshot, memory: Memory, task: int, score: Score) ->
     """The planned node if it has room, else one that is expected to finish no later; or wait."""
     shape = snapshot.tasks[task].shape
     node = memory.ints[planning.HEADER + task]
-    if node >= 0 and legality.fits(snapshot, shape, node):
-        if legality.is_open(snapshot, task, node):
-            return node
+    if (
+        node >= 0
+        and legality.fits(snapshot, shape, node)
+        and legality.is_open(snapshot, task, node)
+    ):
+        return node
     planned_end_s = memory.floats[snapshot.tasks.shape[0] + task]
     best = NOWHERE
     best_s = max(planned_end_s, snapshot.status[0].now_s)
@@ -51,7 +54,10 @@ def strictly_planned_node(snapshot: Snapshot, memory: Memory, task: int, score: 
     """The planned node, whatever happens; wait while it has no room."""
     shape = snapshot.tasks[task].shape
     node = memory.ints[planning.HEADER + task]
-    if node >= 0 and legality.fits(snapshot, shape, node):
-        if legality.is_open(snapshot, task, node):
-            return node
+    if (
+        node >= 0
+        and legality.fits(snapshot, shape, node)
+        and legality.is_open(snapshot, task, node)
+    ):
+        return node
     return NOT_YET

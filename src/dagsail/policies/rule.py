@@ -39,7 +39,8 @@ def make_memory(
 
     Args:
         seed: of the run.
-        num_floats, num_ints: sizes of the plain arrays.
+        num_floats: size of `floats`.
+        num_ints: size of `ints`.
         table: shape of `table`.
         steps: number of time line steps, and of resources, for planners.
     """

@@ -1,8 +1,9 @@
-"""What holds in every run, whatever goes on: checked on random workflows, clusters and scenarios."""
+"""What holds in every run, whatever goes on, checked on random workflows and scenarios."""
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 import re
 import subprocess
@@ -71,7 +72,7 @@ def clusters(draw: st.DrawFn) -> Cluster:
     return Cluster(name="random", nodes=tuple(nodes), network=_NETWORK)
 
 
-_REQUESTS = (
+_REQUESTS: tuple[dict[str, int], ...] = (
     {"cpu": 500},
     {"cpu": 1000, "memory": GIB},
     {"cpu": 2000, "memory": 3 * GIB},
@@ -359,7 +360,7 @@ def _check_task(run: Run, task: int, rows: list[Any]) -> None:
     for row in rows:
         if outcomes[int(row["attempt"])] != "cancelled" or row["node"] >= 0:
             assert row["ready_s"] <= row["start_s"] <= row["end_s"] < np.inf
-    for before, after in zip(rows, rows[1:], strict=False):
+    for before, after in itertools.pairwise(rows):
         assert after["ready_s"] == before["end_s"] or after["ready_s"] == np.inf
     definition = [t for a in run.arrivals for t in a.workflow.tasks][task]
     faults = run.scenario.faults
@@ -395,7 +396,7 @@ def _check_workflows(run: Run) -> None:
 
 def _check_sweep(run: Run) -> None:
     """At no time do the attempts on a node ask for more than it has."""
-    changes = defaultdict(list)
+    changes: dict[int, list[Any]] = defaultdict(list)
     counts = run.snapshot.tasks["num_workers"]
     for row in run.attempts:
         if row["node"] < 0 or row["start_s"] == row["end_s"]:

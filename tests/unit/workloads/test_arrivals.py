@@ -11,9 +11,8 @@ from dagsail.domain.errors import ScenarioError
 from dagsail.domain.placement import Placement, Requirement, Term
 from dagsail.domain.scenario import ArrivalKind, Arrivals
 from dagsail.domain.units import CPU, GIB, GPU, MEMORY
-from dagsail.domain.workflow import Task, Workflow
+from dagsail.domain.workflow import Arrival, Task, Workflow
 from dagsail.workloads.arrivals import (
-    Arrival,
     ArrivalPlan,
     burst,
     daily,

@@ -113,6 +113,17 @@ def _room_s(snapshot: Snapshot, world: World, node: int) -> float:
 
 
 @kernel
+def drop_refused(snapshot: Snapshot) -> None:
+    """Open reserved nodes that have room for their task, but that the policy did not take."""
+    for node in range(snapshot.nodes.shape[0]):
+        task = snapshot.nodes[node].reserved_for
+        if task < 0 or snapshot.tasks[task].num_workers > 1:
+            continue
+        if legality.fits(snapshot, snapshot.tasks[task].shape, node):
+            arbiter.drop_reservations(snapshot, task)
+
+
+@kernel
 def preempt(snapshot: Snapshot, world: World) -> None:
     """Make room for waiting P0 and P1 tasks by evicting others, the least loss first.
 

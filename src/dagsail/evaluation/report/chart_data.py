@@ -85,11 +85,10 @@ def policy_color(policies: Sequence[str]) -> alt.Color:
 
 
 def legend_above(**options: Any) -> alt.Legend:
-    """A legend over the chart, in as many columns as fit its width."""
+    """A legend over the chart, in columns; a page sets how many fit its width."""
     import altair as alt
 
-    columns = alt.ExprRef("max(1, floor(width / 170))")
-    return alt.Legend(orient="top", columns=columns, labelLimit=150, offset=8, **options)
+    return alt.Legend(orient="top", columns=WIDTH // 170, labelLimit=150, offset=8, **options)
 
 
 def titled(text: str, subtitle: Sequence[str] = ()) -> alt.TitleParams:

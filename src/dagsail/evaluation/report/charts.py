@@ -266,7 +266,7 @@ def waits_by_priority(runs: Mapping[str, Run]) -> alt.LayerChart:
     return alt.LayerChart(
         layer=[
             base.mark_rule(strokeWidth=1.5).encode(x=x, x2="high:Q"),
-            base.mark_tick(thickness=1.5, size=7).encode(x=alt.X("high:Q")),
+            base.mark_tick(thickness=1.5, size=7, opacity=1).encode(x=alt.X("high:Q")),
             base.mark_point(filled=True, size=45, opacity=1).encode(x=x),
         ],
         width=WIDTH,

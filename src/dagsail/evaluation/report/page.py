@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 import re
 from collections.abc import Mapping
@@ -27,8 +29,8 @@ if TYPE_CHECKING:
 
 MAX_DRAWN: Final = 8
 """Policies in charts that have a line or bar for each; the table has all."""
-MAX_TIMELINE_BARS: Final = 15_000
-"""Bars of all Gantt charts together; keeps the page near 3 MB."""
+MAX_TIMELINE_BARS: Final = 40_000
+"""Bars of all Gantt charts together; keeps the page below 3 MB."""
 
 _PLACE: Final = re.compile(r"\{\{(\w+)\}\}")
 
@@ -76,7 +78,7 @@ def page(runs: Mapping[str, Run], comparison: Mapping[str, Any]) -> str:
         "drawn": _left_out(len(drawn), len(ranked)),
         "timed": _left_out(len(timed), len(ranked)),
         "options": "".join(f"<option>{escape(name)}</option>" for name in timed),
-        "data": _json(
+        "data": _packed(
             {
                 "figures": _figures({name: runs[name] for name in drawn}, comparison, ranked),
                 "timelines": {
@@ -151,6 +153,7 @@ def _left_out(count: int, of: int) -> str:
     return f" Shown are {count} of {of} policies: the best, and the reference in any case."
 
 
-def _json(value: Any) -> str:
-    """JSON that cannot end the `script` element that it stands in."""
-    return json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+def _packed(value: Any) -> str:
+    """JSON, zipped to about a fifth and in letters that HTML leaves alone."""
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()

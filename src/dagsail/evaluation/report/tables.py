@@ -76,11 +76,16 @@ def _mean_and_interval(estimate: Json) -> str:
     if mean is None:
         return _NOTHING
     unit = time_unit(mean)
-    shown = f"{mean / unit.seconds:.3g}"
+    shown = _digits(mean / unit.seconds)
     if interval is not None:
-        low, high = (end / unit.seconds for end in interval)
-        shown += f' <span class="interval">[{low:.3g}, {high:.3g}]</span>'
+        low, high = (_digits(end / unit.seconds) for end in interval)
+        shown += f' <span class="interval">[{low}, {high}]</span>'
     return f"{shown} {unit.name}"
+
+
+def _digits(value: float) -> str:
+    """Three digits, trailing zeros kept, so that numbers of a row compare at a glance."""
+    return f"{value:#.3g}".rstrip(".")
 
 
 def _against(paired: Json | None) -> str:
@@ -116,7 +121,7 @@ def verdict(comparison: Json) -> str:
         first += (
             ", but the difference from the reference is noise"
             if found == "noise"
-            else f", and the difference from the reference, {reference}, is more than noise"
+            else f", {_below(pairs[best][RANKED_BY])} the reference, {reference}: more than noise"
         )
     alike = [
         name
@@ -130,6 +135,10 @@ def verdict(comparison: Json) -> str:
     )
     third = f" By mean completion time that holds for {', '.join(alike)}." if alike else ""
     return f"{first}. {second}.{third}"
+
+
+def _below(paired: Json) -> str:
+    return "below" if paired["ratio"] is None else f"{1 - paired['ratio']:.0%} below"
 
 
 def all_metrics(comparison: Json) -> str:
