@@ -34,7 +34,7 @@ FLOPS = 1e9
 
 
 def platform(plan: dict[str, Any]) -> str:
-    """The hosts, each with a link out and a link in, and a link a tier that every flow has alone."""
+    """Hosts, each with a link out and a link in; a link a tier that every flow has alone."""
     parts = []
     hosts = plan["hosts"]
     for host in hosts:
