@@ -15,9 +15,9 @@ HEAD = """\
 
 Each command explains itself with `--help`; this page is made of those texts.
 
-Results go to stdout, warnings (`warning: ...`), progress and errors (`dagsail: ...`) to stderr. With
-`--json` alone stdout is pure JSON; NaN is written as null. All options are checked before any work
-begins, and no result is ever half-written.
+Results go to stdout; warnings (`warning: ...`), progress and errors (`dagsail: ...`) to stderr.
+With `--json` alone stdout is pure JSON; NaN is written as null. All options are checked before any
+work begins, and no result is ever half-written.
 
 | Exit code | Means |
 |---|---|

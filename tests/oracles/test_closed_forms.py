@@ -784,14 +784,15 @@ def test_starving_gangs_do_not_hold_each_other_up() -> None:
 def test_an_opened_node_is_offered_to_a_gang_that_lacked_it() -> None:
     # y is reserved for "big" from 20 s on; at 40 s the workflow of "big" is cancelled. The gang has
     # room for one worker on each of x and y all the time.
-    machines = cluster(node("x"), node("y"))
+    machines = cluster(node("x"), node("y"), node("z", cpu=100))
     arrivals = [
         Arrival(0.0, workflow([task("u", 100.0, cpu=500, on="x")], name="u")),
         Arrival(0.0, workflow([task("v", 100.0, cpu=500, on="y")], name="v")),
         Arrival(
             1.0,
             workflow(
-                [task("big", 1.0, on="y"), task("doomed", 90.0, cpu=0, timeout_s=39.0)], name="big"
+                [task("big", 1.0, on="y"), task("doomed", 90.0, cpu=100, on="z", timeout_s=39.0)],
+                name="big",
             ),
         ),
         Arrival(20.0, workflow([task("gang", 5.0, cpu=500, num_workers=2)], name="gang")),

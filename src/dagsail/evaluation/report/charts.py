@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -250,8 +250,11 @@ def waits_by_priority(runs: Mapping[str, Run]) -> alt.LayerChart:
         scale=alt.Scale(domain=[f"P{p}" for p in PRIORITIES], range=list(_PRIORITY_HUES)),
         legend=legend_above(),
     )
-    kind: Literal["symlog", "linear"] = "symlog" if is_log else "linear"
-    x = alt.X("mean:Q", title=title, scale=alt.Scale(type=kind, zero=True))
+    scale = alt.Scale(zero=True)
+    if is_log:
+        # Linear up to the shortest wait, so that 0 has a place.
+        scale = alt.Scale(type="symlog", constant=min(v for v in values if v > 0))
+    x = alt.X("mean:Q", title=title, scale=scale)
     base = alt.Chart(data).encode(
         y=y,
         yOffset=offset,

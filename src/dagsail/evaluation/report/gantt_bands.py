@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from dagsail.clusters.simulated.cluster import Run
-from dagsail.evaluation.report.chart_data import PALETTE, rows, time_unit
+from dagsail.evaluation.report.chart_data import PALETTE, SEAM_PX, rows, time_unit
 from dagsail.evaluation.report.gantt_frame import Frame, in_frame, node_axis, time_axis
 from dagsail.evaluation.report.usage import usage_of
 
@@ -46,7 +46,7 @@ def bands(run: Run, reason: str) -> alt.LayerChart:
     }
     chart = (
         alt.Chart(rows(columns))
-        .mark_rect(color=PALETTE[0])
+        .mark_rect(color=PALETTE[0], stroke=PALETTE[0], strokeWidth=SEAM_PX)
         .encode(
             x=time_axis(float(use.edges_s[0]), float(use.edges_s[-1]), unit),
             x2="end:Q",

@@ -88,7 +88,7 @@ def in_frame(bars: alt.Chart, frame: Frame, policy: str, subtitle: Sequence[str]
     lines: Any = (
         alt.Chart(rows({"top": between}))
         .mark_rule(color="#888", opacity=0.35, strokeWidth=0.5)
-        .encode(y="top:Q")
+        .encode(y=node_axis(frame))
     )
     return alt.LayerChart(
         layer=[lines, bars],

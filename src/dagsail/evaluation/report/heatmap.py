@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from dagsail.clusters.simulated.cluster import Run
-from dagsail.evaluation.report.chart_data import WIDTH, rows, time_unit, titled
+from dagsail.evaluation.report.chart_data import SEAM_PX, WIDTH, rows, time_unit, titled
 from dagsail.evaluation.report.usage import usage_of
 
 if TYPE_CHECKING:
@@ -41,9 +41,10 @@ def use_heatmap(run: Run) -> alt.Chart:
     subtitle = "share of the dominant resource that running tasks requested"
     if use.nodes_a_row > 1:
         subtitle += f"; {len(run.names.nodes)} nodes, each row the mean of {use.nodes_a_row}"
+    scale = alt.Scale(domain=[0, 1], scheme="viridis", clamp=True)
     chart: alt.Chart = (
         alt.Chart(data)
-        .mark_rect()
+        .mark_rect(strokeWidth=SEAM_PX)
         .encode(
             x=alt.X(
                 "start:Q",
@@ -56,9 +57,10 @@ def use_heatmap(run: Run) -> alt.Chart:
             color=alt.Color(
                 "use:Q",
                 title="in use",
-                scale=alt.Scale(domain=[0, 1], scheme="viridis", clamp=True),
+                scale=scale,
                 legend=alt.Legend(format=".0%", orient="top", gradientLength=160),
             ),
+            stroke=alt.Stroke("use:Q", scale=scale, legend=None),
             tooltip=[
                 alt.Tooltip("node:N"),
                 alt.Tooltip("start:Q", title=f"from ({unit.name})", format=".4~f"),

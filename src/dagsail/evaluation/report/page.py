@@ -132,8 +132,8 @@ def _spec(chart: AnyChart) -> dict[str, Any]:
     title = spec.pop("title")
     spec.pop("config", None)
     spec["width"] = "container"
-    note = ". ".join(title.get("subtitle", []))
-    return {"note": note and f"{note[0].upper()}{note[1:]}.", "spec": spec}
+    note = " ".join(f"{line[0].upper()}{line[1:]}." for line in title.get("subtitle", []))
+    return {"note": note, "spec": spec}
 
 
 def _setting(lines: Mapping[str, str]) -> str:

@@ -30,8 +30,8 @@ def ranking(comparison: Json) -> str:
     heads = (
         "rank",
         "policy",
-        "mean completion time [95 % interval]",
-        f"against {reference} [95 % interval]",
+        "mean completion time",
+        f"against {reference}",
         "over lower bound",
         "95th percentile",
         "makespan",
