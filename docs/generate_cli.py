@@ -42,7 +42,10 @@ def page() -> str:
 
 def section(path: str, command: click.Command) -> str:
     """The help of one command under a heading of its own."""
-    context = click.Context(command, info_name=path, terminal_width=WIDTH)
+    names = command_line.context_settings["help_option_names"]
+    context = click.Context(
+        command, info_name=path, terminal_width=WIDTH, help_option_names=list(names)
+    )
     return f"## {path}\n\n```text\n{command.get_help(context).rstrip()}\n```\n"
 
 

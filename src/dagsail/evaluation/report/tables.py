@@ -76,11 +76,14 @@ def _mean_and_interval(estimate: Json) -> str:
     if mean is None:
         return _NOTHING
     unit = time_unit(mean)
-    shown = _digits(mean / unit.seconds)
-    if interval is not None:
-        low, high = (_digits(end / unit.seconds) for end in interval)
-        shown += f' <span class="interval">[{low}, {high}]</span>'
-    return f"{shown} {unit.name}"
+    shown = f"{_digits(mean / unit.seconds)} {unit.name}"
+    if interval is None:
+        return shown
+    return shown + _interval(*(_digits(end / unit.seconds) for end in interval))
+
+
+def _interval(low: str, high: str) -> str:
+    return f' <span class="interval">[{low}, {high}]</span>'
 
 
 def _digits(value: float) -> str:
@@ -91,12 +94,13 @@ def _digits(value: float) -> str:
 def _against(paired: Json | None) -> str:
     if paired is None or paired["ratio"] is None:
         return _NOTHING
-    shown = f"{_percent(paired['ratio'])} %"
-    if paired["ratio_ci95"] is not None:
-        low, high = map(_percent, paired["ratio_ci95"])
-        shown = f'{_percent(paired["ratio"])} <span class="interval">[{low}, {high}]</span> %'
     verdict = paired["verdict"]
-    return f'{shown} <span class="chip {verdict}">{_VERDICTS[verdict]}</span>'
+    shown = (
+        f'{_percent(paired["ratio"])} % <span class="chip {verdict}">{_VERDICTS[verdict]}</span>'
+    )
+    if paired["ratio_ci95"] is None:
+        return shown
+    return shown + _interval(*map(_percent, paired["ratio_ci95"]))
 
 
 def _percent(ratio: float) -> str:
