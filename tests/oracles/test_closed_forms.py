@@ -1057,6 +1057,17 @@ def test_a_run_that_takes_very_long_is_not_stuck(seed: int) -> None:
     assert len(ends(run)) == 30
 
 
+def test_a_run_that_waits_for_a_node_to_join_is_not_stuck() -> None:
+    machines = cluster(node("small", cpu=500), node("large", type="late"))
+    joins_s = 60 * 86_400.0
+    scenario = Scenario(
+        node_changes=(NodeChange(node_type="late", joins_s=joins_s),),
+        foreign_load=ForeignLoad(mean_ratio=0.1, interval_s=86_400.0),
+    )
+    run = simulate(workflow([task("t", 1.0, cpu=800)]), machines, scenario)
+    assert ends(run) == {"t": joins_s + 1.0}
+
+
 def test_a_task_that_outlives_no_node_is_stuck() -> None:
     scenario = Scenario(faults=Faults(node_mtbf_s=1000.0, node_mttr_s=1000.0))
     with pytest.raises(StuckError, match="task 't' of workflow 'w'"):

@@ -40,11 +40,8 @@ def representative_runs(setup: compose.Setup, policies: Sequence[Policy]) -> dic
     """The runs of the first seed once more, for charts of single runs."""
     from dagsail.clusters.simulated.cluster import Simulation
 
-    arrivals = setup.arrivals(seed=0)
-    return {
-        policy.name: Simulation(arrivals, setup.cluster, setup.scenario, 0).run(policy)
-        for policy in policies
-    }
+    prepared = Simulation(setup.arrivals(seed=0), setup.cluster, setup.scenario, 0)
+    return {policy.name: prepared.twin().run(policy) for policy in policies}
 
 
 def save_report(runs: Mapping[str, Run], comparison: Comparison, folder: Path) -> Path:

@@ -1,7 +1,8 @@
 """Batch mapping: look at all ready tasks at once, place one, look again.
 
 The loop behind Min-Min, Max-Min and Sufferage. A decision looks at the first `WINDOW` tasks of
-each shape, so that its cost does not grow with the length of the queue.
+each shape, so that its cost does not grow with the length of the queue. What a task's best nodes
+are is remembered within an instant, as long as nothing was placed on them.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from dagsail.domain.snapshot import Snapshot
 from dagsail.kernels import kernel
+from dagsail.policies.rule import make_memory
 from dagsail.scheduling import arbiter, estimates, queue
 from dagsail.scheduling.constraints import legality
 from dagsail.scheduling.listing import Memory
@@ -26,6 +28,22 @@ WINDOW: Final = 32
 """Tasks of one shape that a decision looks at."""
 _MAX_TASKS: Final = 512
 
+# Columns of a task's rating in `ints`, after one counter of placements for each node.
+_BEST: Final = 0
+_SECOND: Final = 1
+_BEST_USES: Final = 2
+_SECOND_USES: Final = 3
+_STAMP: Final = 4
+_COLUMNS: Final = 5
+
+
+def prepare(snapshot: Snapshot, seed: int) -> Memory:
+    """`ints`: placements on each node, then the rating of each task; `floats`: its two times."""
+    num_tasks = len(snapshot.tasks)
+    memory = make_memory(seed, 2 * num_tasks, len(snapshot.nodes) + _COLUMNS * num_tasks)
+    memory.ints[len(snapshot.nodes) :] = -1
+    return memory
+
 
 @kernel
 def batch_schedule(snapshot: Snapshot, memory: Memory, limit: int, mode: int) -> int:
@@ -34,41 +52,24 @@ def batch_schedule(snapshot: Snapshot, memory: Memory, limit: int, mode: int) ->
     for index in range(status.num_incoming):
         queue.push(snapshot, snapshot.incoming[index])
     status.num_incoming = 0
-    placed = 0
     tasks = np.empty(_MAX_TASKS, np.int64)
-    best = np.empty(_MAX_TASKS, np.int64)
-    second = np.empty(_MAX_TASKS, np.int64)
-    best_s = np.empty(_MAX_TASKS)
-    second_s = np.empty(_MAX_TASKS)
+    placed = 0
     while placed < limit:
-        # 1. The window, and each task's two best nodes.
+        # 1. The window, each task with its two best nodes; 2. the task that goes next.
         count = _collect(snapshot, tasks)
         for index in range(count):
-            _rate(snapshot, tasks[index], index, best, second, best_s, second_s)
-        # 2. Place task after task; only those that wanted the node just used look again.
-        placed_before = placed
-        while placed < limit:
-            index = _choose(snapshot, count, tasks, best, best_s, second_s, mode)
-            if index < 0:
-                break
-            node = best[index]
-            if not legality.fits(snapshot, snapshot.tasks[tasks[index]].shape, node):
-                # A group of workers has used the node meanwhile.
-                _rate(snapshot, tasks[index], index, best, second, best_s, second_s)
-                continue
-            if arbiter.place_group(snapshot, tasks[index], node):
-                placed += 1
-            count -= 1
-            tasks[index] = tasks[count]
-            best[index] = best[count]
-            second[index] = second[count]
-            best_s[index] = best_s[count]
-            second_s[index] = second_s[count]
-            for other in range(count):
-                if best[other] == node or second[other] == node:
-                    _rate(snapshot, tasks[other], other, best, second, best_s, second_s)
-        if placed == placed_before:
+            _rate(snapshot, memory, tasks[index])
+        task = _choose(snapshot, memory, tasks[:count], mode)
+        if task < 0:
             break
+        # 3. Place it; a group that does not fit as a whole holds up its shape.
+        row = snapshot.tasks[task]
+        if arbiter.place_group(snapshot, task, memory.ints[_rating(snapshot, task) + _BEST]):
+            placed += 1
+            for slot in range(row.worker_start, row.worker_start + row.num_workers):
+                memory.ints[snapshot.workers[slot].node] += 1
+        else:
+            snapshot.shapes[row.shape].skipped = status.stamp
     return placed
 
 
@@ -79,7 +80,9 @@ def _collect(snapshot: Snapshot, tasks: NDArray[np.int64]) -> int:
     starving = False
     for index in range(snapshot.status[0].num_active):
         row = snapshot.shapes[snapshot.active[index]]
-        if row.blocked == 1 or not legality.within_quota(snapshot, snapshot.active[index]):
+        if row.blocked == 1 or row.skipped == snapshot.status[0].stamp:
+            continue
+        if not legality.within_quota(snapshot, snapshot.active[index]):
             continue
         if snapshot.tasks[snapshot.queue[row.queue_start]].boost == -1 and not starving:
             starving = True
@@ -93,21 +96,34 @@ def _collect(snapshot: Snapshot, tasks: NDArray[np.int64]) -> int:
 
 
 @kernel
-def _rate(
-    snapshot: Snapshot,
-    task: int,
-    index: int,
-    best: NDArray[np.int64],
-    second: NDArray[np.int64],
-    best_s: NDArray[np.float64],
-    second_s: NDArray[np.float64],
-) -> None:
-    """Expected time to finish on the best and the second-best legal node."""
+def _rating(snapshot: Snapshot, task: int) -> int:
+    """Where a task's rating starts in `ints`."""
+    return snapshot.nodes.shape[0] + _COLUMNS * task
+
+
+@kernel
+def _is_fresh(snapshot: Snapshot, memory: Memory, task: int) -> bool:
+    """Whether a rating is of this instant and nothing was placed on its nodes since."""
+    ints = memory.ints
+    at = _rating(snapshot, task)
+    if ints[at + _STAMP] != snapshot.status[0].stamp:
+        return False
+    best, second = ints[at + _BEST], ints[at + _SECOND]
+    if best >= 0 and ints[best] != ints[at + _BEST_USES]:
+        return False
+    return second < 0 or ints[second] == ints[at + _SECOND_USES]
+
+
+@kernel
+def _rate(snapshot: Snapshot, memory: Memory, task: int) -> None:
+    """Find the best and the second-best legal node and the expected times to finish there."""
+    if _is_fresh(snapshot, memory, task):
+        return
     shape = snapshot.tasks[task].shape
-    best[index] = -1
-    second[index] = -1
-    best_s[index] = math.inf
-    second_s[index] = math.inf
+    best = -1
+    second = -1
+    best_s = math.inf
+    second_s = math.inf
     some = False
     for node in range(snapshot.nodes.shape[0]):
         if not legality.fits(snapshot, shape, node):
@@ -116,48 +132,47 @@ def _rate(
         if not legality.is_open(snapshot, task, node):
             continue
         seconds = estimates.busy_s(snapshot, task, node)
-        if seconds < best_s[index]:
-            second_s[index] = best_s[index]
-            second[index] = best[index]
-            best_s[index] = seconds
-            best[index] = node
-        elif seconds < second_s[index]:
-            second_s[index] = seconds
-            second[index] = node
+        if seconds < best_s:
+            second, second_s = best, best_s
+            best, best_s = node, seconds
+        elif seconds < second_s:
+            second, second_s = node, seconds
     if not some:
         snapshot.shapes[shape].blocked = 1
+    at = _rating(snapshot, task)
+    ints = memory.ints
+    ints[at + _BEST] = best
+    ints[at + _SECOND] = second
+    ints[at + _BEST_USES] = ints[best] if best >= 0 else 0
+    ints[at + _SECOND_USES] = ints[second] if second >= 0 else 0
+    ints[at + _STAMP] = snapshot.status[0].stamp
+    memory.floats[2 * task] = best_s
+    memory.floats[2 * task + 1] = second_s
 
 
 @kernel
-def _choose(
-    snapshot: Snapshot,
-    count: int,
-    tasks: NDArray[np.int64],
-    best: NDArray[np.int64],
-    best_s: NDArray[np.float64],
-    second_s: NDArray[np.float64],
-    mode: int,
-) -> int:
-    """Position of the task that goes next, earliest arrival among equals; -1 if none fits."""
+def _choose(snapshot: Snapshot, memory: Memory, tasks: NDArray[np.int64], mode: int) -> int:
+    """The task that goes next, the earliest arrival among equals; -1 if none fits."""
     chosen = -1
     chosen_value = -math.inf
-    for index in range(count):
-        if best[index] < 0:
+    for task in tasks:
+        if memory.ints[_rating(snapshot, task) + _BEST] < 0:
             continue
+        best_s, second_s = memory.floats[2 * task], memory.floats[2 * task + 1]
         if mode == MIN_MIN:
-            value = -best_s[index]
+            value = -best_s
         elif mode == MAX_MIN:
-            value = best_s[index]
+            value = best_s
         else:
-            value = second_s[index] - best_s[index]
+            value = second_s - best_s
         if (
             chosen < 0
             or value > chosen_value
             or (
                 value == chosen_value
-                and snapshot.tasks[tasks[index]].sequence < snapshot.tasks[tasks[chosen]].sequence
+                and snapshot.tasks[task].sequence < snapshot.tasks[chosen].sequence
             )
         ):
-            chosen = index
+            chosen = task
             chosen_value = value
     return chosen

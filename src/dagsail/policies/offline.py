@@ -67,7 +67,7 @@ def plan_assembled(snapshot: Snapshot, method: str = "heft") -> Schedule:
     snapshot.status["num_arrived"] = 1
     snapshot.tasks["state"] = np.where(snapshot.tasks["parents_left"] == 0, READY, PENDING)
     memory = planning.prepare(snapshot, 0)
-    planning.plan(snapshot, memory, METHODS[method], True)
+    planning.plan(snapshot, memory, METHODS[method], True, False)
     count = len(snapshot.tasks)
     return Schedule(
         memory.ints[planning.HEADER :].copy(),

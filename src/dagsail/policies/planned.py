@@ -13,9 +13,10 @@ from dagsail.scheduling.listing import NOT_YET, NOWHERE, Memory, Score
 @kernel
 def refresh(snapshot: Snapshot, memory: Memory, method: int, on_drift: bool) -> int:
     """Plan anew if the plan is outdated; returns 1 if it did."""
-    if not planning.is_outdated(snapshot, memory, on_drift):
+    what = planning.what_to_plan(snapshot, memory, on_drift)
+    if what == planning.UP_TO_DATE:
         return 0
-    planning.plan(snapshot, memory, method, False)
+    planning.plan(snapshot, memory, method, False, what == planning.ADDITION)
     return 1
 
 

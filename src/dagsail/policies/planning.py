@@ -26,6 +26,10 @@ CPOP: Final = 1
 PEFT: Final = 2
 LOOKAHEAD: Final = 3
 
+UP_TO_DATE: Final = 0
+ADDITION: Final = 1
+EVERYTHING: Final = 2
+
 HEADER: Final = 5
 """`ints`: steps in use, versions of the snapshot at the last plan, its size; then planned nodes."""
 _ARRIVED: Final = 1
@@ -53,12 +57,29 @@ def prepare(snapshot: Snapshot, seed: int) -> Memory:
 
 
 @entry
-def plan(snapshot: Snapshot, memory: Memory, method: int, sends_ahead: bool) -> int:
-    """Plan all tasks of arrived workflows that have not started; returns how many."""
+def plan(
+    snapshot: Snapshot, memory: Memory, method: int, sends_ahead: bool, is_addition: bool
+) -> int:
+    """Plan the tasks of arrived workflows that have not started; returns how many.
+
+    Args:
+        snapshot: of the instant.
+        memory: holds the plan.
+        method: HEFT, CPOP, PEFT or LOOKAHEAD.
+        sends_ahead: data moves as soon as its parent ends, instead of with its child.
+        is_addition: keep the plan and add the workflows that arrived since.
+    """
     status = snapshot.status[0]
-    # 1. What runs keeps its node until its expected end.
-    timeline.clear(snapshot, memory)
-    pending = _collect(snapshot, memory)
+    # 1. What runs keeps its node until its expected end; what is planned keeps its place.
+    first = 0
+    if is_addition:
+        timeline.forget_past(snapshot, memory)
+        first = memory.ints[_ARRIVED]
+    else:
+        timeline.clear(snapshot, memory)
+        memory.ints[_FINISHED] = status.finished_version
+        memory.ints[_PLANNED] = 0
+    pending = _collect(snapshot, memory, first)
     # 2. The order, parents before children.
     if method == PEFT:
         ranking.optimistic_costs(snapshot, memory, pending)
@@ -79,18 +100,17 @@ def plan(snapshot: Snapshot, memory: Memory, method: int, sends_ahead: bool) -> 
             timeline.reserve(snapshot, memory, snapshot.tasks[task].shape, node, start_s, end_s)
     memory.ints[_ARRIVED] = status.num_arrived
     memory.ints[_NODES] = status.nodes_version
-    memory.ints[_FINISHED] = status.finished_version
-    memory.ints[_PLANNED] = order.shape[0]
+    memory.ints[_PLANNED] += order.shape[0]
     return order.shape[0]
 
 
 @kernel
-def _collect(snapshot: Snapshot, memory: Memory) -> NDArray[np.int64]:
-    """Tasks to plan; bound ones are entered into the time lines on the way."""
+def _collect(snapshot: Snapshot, memory: Memory, first: int) -> NDArray[np.int64]:
+    """Tasks to plan, from workflow `first` on; bound ones enter the time lines on the way."""
     now_s = snapshot.status[0].now_s
     pending = np.empty(snapshot.tasks.shape[0], np.int64)
     count = 0
-    for index in range(snapshot.status[0].num_arrived):
+    for index in range(first, snapshot.status[0].num_arrived):
         workflow = snapshot.workflows[index]
         if workflow.tasks_left == 0:
             continue
@@ -212,15 +232,17 @@ def _latest_child_s(
 
 
 @kernel
-def is_outdated(snapshot: Snapshot, memory: Memory, on_drift: bool) -> bool:
-    """Whether the plan must be made anew: arrivals, lost or returned nodes, or drift.
+def what_to_plan(snapshot: Snapshot, memory: Memory, on_drift: bool) -> int:
+    """UP_TO_DATE, ADDITION (workflows arrived) or EVERYTHING (nodes lost or returned, or drift).
 
-    Drift: runtimes are uncertain and an eighth of the planned tasks (at least 16) has ended since.
+    Drift: a quarter of the planned tasks (at least 32) has ended since everything was planned. It
+    is heeded where runtimes are uncertain, and whenever workflows arrive.
     """
     status = snapshot.status[0]
-    if memory.ints[_ARRIVED] != status.num_arrived or memory.ints[_NODES] != status.nodes_version:
-        return True
-    if not on_drift or snapshot.tasks[0].spread <= 0.0:
-        return False
+    if memory.ints[_NODES] != status.nodes_version:
+        return EVERYTHING
     ended = status.finished_version - memory.ints[_FINISHED]
-    return ended >= max(16, memory.ints[_PLANNED] // 8)
+    has_drifted = on_drift and ended >= max(32, memory.ints[_PLANNED] // 4)
+    if memory.ints[_ARRIVED] != status.num_arrived:
+        return EVERYTHING if has_drifted else ADDITION
+    return EVERYTHING if has_drifted and snapshot.tasks[0].spread > 0.0 else UP_TO_DATE

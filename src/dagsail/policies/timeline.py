@@ -26,6 +26,20 @@ def clear(snapshot: Snapshot, memory: Memory) -> None:
 
 
 @kernel
+def forget_past(snapshot: Snapshot, memory: Memory) -> None:
+    """Drop the steps before now, so that searches do not walk over them."""
+    now_s = snapshot.status[0].now_s
+    steps = memory.steps
+    for node in range(snapshot.nodes.shape[0]):
+        following = steps[node].next
+        while following >= 0 and steps[following].time_s <= now_s:
+            for resource in range(memory.usage.shape[1]):
+                memory.usage[node, resource] = memory.usage[following, resource]
+            steps[node].next = steps[following].next
+            following = steps[node].next
+
+
+@kernel
 def _has_room(snapshot: Snapshot, memory: Memory, step: int, shape: int, node: int) -> bool:
     for resource in range(memory.usage.shape[1]):
         wanted = snapshot.shape_request[shape, resource]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -80,6 +81,12 @@ class Simulation:
         self.snapshot, self.names = assemble(self.arrivals, cluster, self.scenario)
         self.world: World = make_world(self.arrivals, cluster, self.scenario, self.snapshot, seed)
         engine.prepare(self.snapshot, self.world)
+
+    def twin(self) -> Simulation:
+        """The same run on arrays of its own; costs a copy instead of a preparation."""
+        twin = copy.copy(self)
+        twin.snapshot, twin.world = self.snapshot.copy(), self.world.copy()
+        return twin
 
     def run(self, policy: Policy, on_decision: OnDecision | None = None) -> Run:
         """Simulate to the end.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 WIDTH: Final = 900
 """Pixels of a chart that no page stretches."""
 SEAM_PX: Final = 0.6
-"""Outline in the colour of the area: without it, areas that touch show a hairline between them."""
+"""Areas reach so far into the next one: those that only touch show a hairline between them."""
 PALETTE: Final = (
     "#4c78a8",
     "#f58518",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
+_ROW_PX: Final = 24
 _MAX_POINTS: Final = 400
 _DASHES: Final = ([1, 0], [7, 2], [2, 2])
 """Where curves lie on each other, the gaps show the one below."""
@@ -212,7 +214,7 @@ def costs(policies: Mapping[str, Mapping[str, Any]]) -> alt.Chart | None:
             ),
             tooltip=["policy:N", "part:N", alt.Tooltip("usd:Q", format=",.2f")],
         )
-        .properties(width=WIDTH, height=alt.Step(22), title=titled("Cost"))
+        .properties(width=WIDTH, height=_ROW_PX * len(policies), title=titled("Cost"))
     )
     return chart
 
@@ -250,11 +252,16 @@ def waits_by_priority(runs: Mapping[str, Run]) -> alt.LayerChart:
         scale=alt.Scale(domain=[f"P{p}" for p in PRIORITIES], range=list(_PRIORITY_HUES)),
         legend=legend_above(),
     )
-    scale = alt.Scale(zero=True)
+    x = alt.X("mean:Q", title=title)
     if is_log:
-        # Linear up to the shortest wait, so that 0 has a place.
-        scale = alt.Scale(type="symlog", constant=min(v for v in values if v > 0))
-    x = alt.X("mean:Q", title=title, scale=scale)
+        shortest = min(value for value in values if value > 0)
+        x = alt.X(
+            "mean:Q",
+            title=title,
+            # Linear up to the shortest wait, so that 0 has a place.
+            scale=alt.Scale(type="symlog", constant=shortest, nice=False),
+            axis=alt.Axis(values=[0.0, *_decades(shortest, max(values))], format=".4~g"),
+        )
     base = alt.Chart(data).encode(
         y=y,
         yOffset=offset,
@@ -273,9 +280,14 @@ def waits_by_priority(runs: Mapping[str, Run]) -> alt.LayerChart:
             base.mark_point(filled=True, size=45, opacity=1).encode(x=x),
         ],
         width=WIDTH,
-        height=alt.Step(10, **{"for": "offset"}),
+        height=2 * _ROW_PX * len(runs),
         title=titled("Waiting by priority"),
     )
+
+
+def _decades(low: float, high: float) -> list[float]:
+    """Powers of ten between two positive values, and the one below."""
+    return [10.0**i for i in range(math.floor(math.log10(low)), math.floor(math.log10(high)) + 1)]
 
 
 def _waits(run: Run) -> Iterable[tuple[int, Floats]]:

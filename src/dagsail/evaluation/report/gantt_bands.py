@@ -46,7 +46,7 @@ def bands(run: Run, reason: str) -> alt.LayerChart:
     }
     chart = (
         alt.Chart(rows(columns))
-        .mark_rect(color=PALETTE[0], stroke=PALETTE[0], strokeWidth=SEAM_PX)
+        .mark_rect(color=PALETTE[0], x2Offset=SEAM_PX)
         .encode(
             x=time_axis(float(use.edges_s[0]), float(use.edges_s[-1]), unit),
             x2="end:Q",

@@ -41,10 +41,9 @@ def use_heatmap(run: Run) -> alt.Chart:
     subtitle = "share of the dominant resource that running tasks requested"
     if use.nodes_a_row > 1:
         subtitle += f"; {len(run.names.nodes)} nodes, each row the mean of {use.nodes_a_row}"
-    scale = alt.Scale(domain=[0, 1], scheme="viridis", clamp=True)
     chart: alt.Chart = (
         alt.Chart(data)
-        .mark_rect(strokeWidth=SEAM_PX)
+        .mark_rect(x2Offset=SEAM_PX)
         .encode(
             x=alt.X(
                 "start:Q",
@@ -57,10 +56,9 @@ def use_heatmap(run: Run) -> alt.Chart:
             color=alt.Color(
                 "use:Q",
                 title="in use",
-                scale=scale,
+                scale=alt.Scale(domain=[0, 1], scheme="viridis", clamp=True),
                 legend=alt.Legend(format=".0%", orient="top", gradientLength=160),
             ),
-            stroke=alt.Stroke("use:Q", scale=scale, legend=None),
             tooltip=[
                 alt.Tooltip("node:N"),
                 alt.Tooltip("start:Q", title=f"from ({unit.name})", format=".4~f"),

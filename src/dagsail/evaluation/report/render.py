@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Final
 
 Spec = dict[str, Any]
@@ -37,6 +38,7 @@ def html(spec: Spec) -> bytes:
     return page.encode()
 
 
+@functools.cache
 def script() -> str:
     """JavaScript that defines `vegaEmbed`, to stand within a `script` element."""
     import vl_convert

@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping
 from html import escape
 from typing import Any, Final
 
-from dagsail.domain.units import format_seconds
 from dagsail.evaluation.metrics import METRICS
-from dagsail.evaluation.report.chart_data import time_unit
+from dagsail.evaluation.report.chart_data import TimeUnit, time_unit
 
 Json = Mapping[str, Any]
 
@@ -41,13 +40,20 @@ def ranking(comparison: Json) -> str:
     lines = ["<thead><tr>"]
     lines += [f'<th scope="col">{escape(head)}</th>' for head in heads]
     lines.append("</tr></thead><tbody>")
+    units = {metric: _unit(comparison, metric) for metric in (RANKED_BY, "jct_p95_s", "makespan_s")}
     for place, name in enumerate(rank(comparison), 1):
-        lines.append(_ranking_row(comparison, place, name, reference))
+        lines.append(_ranking_row(comparison, place, name, units))
     lines.append("</tbody>")
     return "<table>" + "\n".join(lines) + "</table>"
 
 
-def _ranking_row(comparison: Json, place: int, name: str, reference: str) -> str:
+def _unit(comparison: Json, metric: str) -> TimeUnit:
+    """One unit for a column, so that its numbers compare at a glance."""
+    means = [row[metric]["mean"] for row in comparison["policies"].values()]
+    return time_unit(min((mean for mean in means if mean is not None), default=0.0))
+
+
+def _ranking_row(comparison: Json, place: int, name: str, units: Mapping[str, TimeUnit]) -> str:
     metrics = comparison["policies"][name]
     paired = comparison["paired"]["against_reference"].get(name, {})
 
@@ -57,25 +63,29 @@ def _ranking_row(comparison: Json, place: int, name: str, reference: str) -> str
         mark = ' <span class="noise">≈</span>' if is_noise and mean is not None else ""
         return f"<td>{_NOTHING if mean is None else escape(show(mean)) + mark}</td>"
 
-    role = ' <span class="chip">reference</span>' if name == reference else ""
+    def seconds(metric: str) -> str:
+        unit = units[metric]
+        return cell(metric, lambda mean: f"{_digits(mean / unit.seconds)} {unit.name}")
+
+    is_reference = name == comparison["paired"]["reference"]
+    role = ' <span class="chip">reference</span>' if is_reference else ""
     return (
         f'<tr><td>{place}</td><th scope="row">{escape(name)}{role}</th>'
-        f"<td>{_mean_and_interval(metrics[RANKED_BY])}</td>"
+        f"<td>{_mean_and_interval(metrics[RANKED_BY], units[RANKED_BY])}</td>"
         f"<td>{_against(paired.get(RANKED_BY))}</td>"
         f"<td>{_over_bound(metrics)}</td>"
-        + cell("jct_p95_s", format_seconds)
-        + cell("makespan_s", format_seconds)
+        + seconds("jct_p95_s")
+        + seconds("makespan_s")
         + cell("deadline_met_ratio", lambda ratio: f"{ratio:.1%}")
         + cell("cost_usd", lambda usd: f"${usd:,.2f}")
         + "</tr>"
     )
 
 
-def _mean_and_interval(estimate: Json) -> str:
+def _mean_and_interval(estimate: Json, unit: TimeUnit) -> str:
     mean, interval = estimate["mean"], estimate["ci95"]
     if mean is None:
         return _NOTHING
-    unit = time_unit(mean)
     shown = f"{_digits(mean / unit.seconds)} {unit.name}"
     if interval is None:
         return shown
@@ -87,8 +97,8 @@ def _interval(low: str, high: str) -> str:
 
 
 def _digits(value: float) -> str:
-    """Three digits, trailing zeros kept, so that numbers of a row compare at a glance."""
-    return f"{value:#.3g}".rstrip(".")
+    """Three digits, trailing zeros kept."""
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:#.3g}".rstrip(".")
 
 
 def _against(paired: Json | None) -> str:
