@@ -903,6 +903,37 @@ def test_nothing_is_evicted_where_no_device_would_come_free() -> None:
     assert ends(simulate(arrivals, machines, _PREEMPT))["u"] == 201.0
 
 
+def test_a_policy_that_refuses_the_cleared_node_cannot_make_time_stand_still() -> None:
+    # "high" wants x, which is taken by a task that may not be evicted; y is cleared for it.
+    machines = cluster(node("x"), node("y"))
+    arrivals = [
+        Arrival(
+            0.0, workflow([task("busy", 100.0, input_bytes=0)], name="busy", priority=Priority.P1)
+        ),
+        Arrival(
+            0.0, workflow([task("low", 100.0, input_bytes=1)], name="low", priority=Priority.P3)
+        ),
+        Arrival(
+            10.0,
+            workflow(
+                [task("high", 5.0, cpu=900, input_bytes=0)], name="high", priority=Priority.P0
+            ),
+        ),
+        *(Arrival(s, workflow([task("tick", 1.0, cpu=0)], name=f"t{s}")) for s in (11.0, 12.0)),
+    ]
+    simulation = Simulation(arrivals, machines, _PREEMPT)
+    calls = []
+
+    def count(snapshot: Snapshot, memory: Memory, decide: Callable[[], int]) -> int:
+        calls.append(float(snapshot.status[0]["now_s"]))
+        assert len(calls) < 200, f"endless at {calls[-1]} s"
+        return decide()
+
+    run = simulation.run(Rule("choosy", select=_wanted), count)
+    assert len(ends(run)) == 4
+    assert sum(r.outcome == "evicted" for r in rows(run)) <= 3
+
+
 # Interference ----------------------------------------------------------------------------------
 
 
