@@ -33,7 +33,7 @@ from dagsail.domain.workflow import Arrival, Priority
 from dagsail.policies.heuristics.fifo import POLICY as FIFO
 from dagsail.policies.rule import Rule
 from dagsail.scheduling.constraints import legality
-from dagsail.scheduling.listing import NOT_YET, Memory, Score
+from dagsail.scheduling.listing import NOT_YET, NOWHERE, Memory, Score
 from tests.oracles.building import (
     cluster,
     ends,
@@ -806,11 +806,13 @@ def test_an_opened_node_is_offered_to_a_gang_that_lacked_it() -> None:
 def _wanted(snapshot: Snapshot, memory: Memory, position: int, score: Score) -> int:
     """A choosy rule: the node that the task's input size names, or wait."""
     wanted = int(snapshot.tasks[position].input_bytes)
-    if legality.fits(snapshot, snapshot.tasks[position].shape, wanted) and legality.is_open(
-        snapshot, position, wanted
-    ):
-        return wanted
-    return NOT_YET
+    answer = NOWHERE
+    for place in range(snapshot.nodes.shape[0]):
+        if legality.fits(snapshot, snapshot.tasks[position].shape, place):
+            if place == wanted and legality.is_open(snapshot, position, place):
+                return place
+            answer = NOT_YET
+    return answer
 
 
 def test_a_starving_task_takes_the_node_it_gets() -> None:

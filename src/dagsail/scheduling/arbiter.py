@@ -117,6 +117,7 @@ def drop_reservations(snapshot: Snapshot, task: int) -> None:
     for node in range(snapshot.nodes.shape[0]):
         if snapshot.nodes[node].reserved_for == task:
             snapshot.nodes[node].reserved_for = -1
+            unblock(snapshot, node)
     snapshot.tasks[task].num_reserved = 0
     status.changed = 1
     status.wake_s = status.now_s

@@ -109,6 +109,9 @@ def _may_go_on(snapshot: Snapshot, world: World) -> bool:
         return True
     if snapshot.status[0].now_s - law.last_progress_s < law.patience_s:
         return True
+    for change in range(world.changes.shape[0]):
+        if world.timers[world.layout[0].changes + change].position >= 0:
+            return True
     if law.num_bound == 0 and law.num_active_flows == 0:
         return False
     evictions = law.num_evictions - law.evictions_at_progress
