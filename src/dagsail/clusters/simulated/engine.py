@@ -186,7 +186,7 @@ def start_placed(snapshot: Snapshot, world: World) -> None:
         execution.start(snapshot, world, snapshot.placed[index])
     world.law[0].num_decisions += status.num_placed
     if world.law[0].ages or world.law[0].preempts:
-        fairness.drop_refused(snapshot)
+        fairness.drop_refused(snapshot, world)
     if world.law[0].preempts and status.num_ready > 0:
         fairness.preempt(snapshot, world)
     if world.law[0].num_active_flows != before:

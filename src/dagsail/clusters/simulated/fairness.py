@@ -113,14 +113,18 @@ def _room_s(snapshot: Snapshot, world: World, node: int) -> float:
 
 
 @kernel
-def drop_refused(snapshot: Snapshot) -> None:
-    """Open reserved nodes that have room for their task, but that the policy did not take."""
+def drop_refused(snapshot: Snapshot, world: World) -> None:
+    """Open reserved nodes that have room for their task, but that the policy did not take.
+
+    Nothing is evicted for such a task again: the policy would refuse again, at the same instant.
+    """
     for node in range(snapshot.nodes.shape[0]):
         task = snapshot.nodes[node].reserved_for
         if task < 0 or snapshot.tasks[task].num_workers > 1:
             continue
         if legality.fits(snapshot, snapshot.tasks[task].shape, node):
             arbiter.drop_reservations(snapshot, task)
+            world.runs[task].refused_room = 1
 
 
 @kernel
@@ -137,12 +141,8 @@ def preempt(snapshot: Snapshot, world: World) -> None:
         row = snapshot.shapes[shape]
         if row.blocked == 0 or row.num_workers > 1 or not legality.within_quota(snapshot, shape):
             continue
-        head = snapshot.queue[row.queue_start]
-        for position in range(row.queue_size):
-            other = snapshot.queue[row.queue_start + position]
-            if snapshot.tasks[other].priority < snapshot.tasks[head].priority:
-                head = other
-        if snapshot.tasks[head].priority <= 1:
+        head = _most_urgent(snapshot, world, shape)
+        if head >= 0 and snapshot.tasks[head].priority <= 1:
             node = _cheapest_victims(snapshot, world, shape, snapshot.tasks[head].priority)
             if node >= 0:
                 _clear(snapshot, world, shape, node, snapshot.tasks[head].priority)
@@ -152,6 +152,20 @@ def preempt(snapshot: Snapshot, world: World) -> None:
                 queue.reorder(snapshot)
                 snapshot.status[0].wake_s = snapshot.status[0].now_s
                 return
+
+
+@kernel
+def _most_urgent(snapshot: Snapshot, world: World, shape: int) -> int:
+    """The first of the most urgent tasks of a queue for which room may be made; -1: none."""
+    row = snapshot.shapes[shape]
+    best = -1
+    for position in range(row.queue_size):
+        task = snapshot.queue[row.queue_start + position]
+        if world.runs[task].refused_room == 0 and (
+            best < 0 or snapshot.tasks[task].priority < snapshot.tasks[best].priority
+        ):
+            best = task
+    return best
 
 
 @kernel

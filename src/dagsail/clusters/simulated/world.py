@@ -41,6 +41,7 @@ RUN: Final = np.dtype(
         ("fault", "i8"),
         ("flows_left", "i8"),
         ("retries_left", "i8"),
+        ("refused_room", "i8"),  # 1: the policy did not take a node that was cleared for it
         ("work_left_s", "f8"),  # at full rate on its node
         ("rate", "f8"),
         ("updated_s", "f8"),
