@@ -8,8 +8,10 @@ Dagsail's sources: any change compiles anew, and nothing else does.
 from __future__ import annotations
 
 import hashlib
+import importlib
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -57,8 +59,24 @@ def _cache_folder() -> Path:
     return folder
 
 
+def _import_without_scipy() -> None:
+    """Import Numba's array functions while SciPy seems absent.
+
+    They would import SciPy's linear algebra, a quarter of a start-up, for `np.inner` alone.
+    """
+    module = "scipy.linalg.cython_blas"
+    if module in sys.modules:
+        return
+    sys.modules[module] = cast(Any, None)
+    try:
+        importlib.import_module("numba.np.arraymath")
+    finally:
+        del sys.modules[module]
+
+
 CACHE_FOLDER: Final = _cache_folder()
 numba.config.CACHE_DIR = str(CACHE_FOLDER)
+_import_without_scipy()
 
 
 def kernel(function: _Function) -> _Function:

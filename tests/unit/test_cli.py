@@ -107,6 +107,19 @@ def test_import_of_the_package_is_light() -> None:
     assert result.stdout.strip() == "[]"
 
 
+def test_kernels_load_without_scipy_and_leave_it_usable() -> None:
+    code = (
+        "import sys, dagsail.kernels; early = 'scipy.linalg' in sys.modules\n"
+        "try: import scipy.linalg.cython_blas\n"
+        "except ModuleNotFoundError as error: assert error.name == 'scipy', error\n"
+        "print(early)"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.strip() == "False"
+
+
 def test_help_comes_back_at_once() -> None:
     times = []
     for _ in range(3):
