@@ -9,7 +9,15 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from dagsail.clusters.simulated import execution, fairness, network, surroundings, timers
+from dagsail.clusters.simulated import (
+    ending,
+    execution,
+    fairness,
+    network,
+    starting,
+    surroundings,
+    timers,
+)
 from dagsail.clusters.simulated.world import World
 from dagsail.domain import snapshot as states
 from dagsail.domain.snapshot import Snapshot
@@ -169,7 +177,7 @@ def _arrive(snapshot: Snapshot, world: World) -> None:
             timers.set_timer(world, world.layout[0].arrival, workflow.arrival_s)
             return
         status.num_arrived += 1
-        execution.note_progress(snapshot, world)
+        ending.note_progress(snapshot, world)
         workflow.state = states.PENDING
         for task in range(workflow.first_task, workflow.first_task + workflow.num_tasks):
             snapshot.tasks[task].state = states.PENDING
@@ -183,7 +191,7 @@ def start_placed(snapshot: Snapshot, world: World) -> None:
     status = snapshot.status[0]
     before = world.law[0].num_active_flows
     for index in range(status.num_placed):
-        execution.start(snapshot, world, snapshot.placed[index])
+        starting.start(snapshot, world, snapshot.placed[index])
     world.law[0].num_decisions += status.num_placed
     if world.law[0].ages or world.law[0].preempts:
         fairness.drop_refused(snapshot, world)

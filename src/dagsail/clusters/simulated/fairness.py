@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from dagsail.clusters.simulated import execution
+from dagsail.clusters.simulated import ending
 from dagsail.clusters.simulated.world import World
 from dagsail.domain.snapshot import NODE_UP, Snapshot
 from dagsail.kernels import kernel
@@ -235,4 +235,4 @@ def _clear(snapshot: Snapshot, world: World, shape: int, node: int, priority: in
             slot = world.slots[slot].next
         if latest < 0:
             return
-        execution.evict(snapshot, world, latest)
+        ending.evict(snapshot, world, latest)

@@ -45,6 +45,32 @@ def transfer_s(snapshot: Snapshot, world: World, edge: int, source: int, target:
 
 
 @kernel
+def staging_s(snapshot: Snapshot, world: World, task: int) -> float:
+    """True time to bring all inputs to the task's node, each transfer undisturbed by the others."""
+    row = snapshot.tasks[task]
+    now_s = snapshot.status[0].now_s
+    longest = 0.0
+    for index in range(row.parent_start, row.parent_end):
+        if world.sent_to[index] == row.node:
+            longest = max(longest, world.runs[task].data_ready_s - now_s)
+        else:
+            source = snapshot.tasks[snapshot.parents[index].task].node
+            longest = max(longest, transfer_s(snapshot, world, index, source, row.node))
+    return max(longest, stage_in_s(snapshot, world, task))
+
+
+@kernel
+def stage_in_s(snapshot: Snapshot, world: World, task: int) -> float:
+    """Time to fetch a task's external input from storage, if the scenario models that."""
+    row = snapshot.tasks[task]
+    if world.law[0].stage_in == 0 or row.input_bytes <= 0.0:
+        return 0.0
+    link = snapshot.links[estimates.CROSS_ZONE]
+    speed = min(link.bytes_per_s, snapshot.nodes[row.node].nic_bytes_per_s)
+    return link.latency_s + row.input_bytes / speed
+
+
+@kernel
 def send_ahead(snapshot: Snapshot, world: World, parent: int, child_edge: int) -> None:
     """Send a finished task's output to the planned node of one child (a row of `children`)."""
     child = snapshot.children[child_edge].task

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from dagsail.clusters.simulated import chance, execution, timers
+from dagsail.clusters.simulated import chance, ending, interference, timers
 from dagsail.clusters.simulated.world import World
 from dagsail.domain.snapshot import NODE_CLOSING, NODE_DOWN, NODE_UP, Snapshot
 from dagsail.kernels import kernel
@@ -66,7 +66,7 @@ def _update_state(snapshot: Snapshot, world: World, node: int) -> None:
         for image in range(snapshot.node_images.shape[1]):
             snapshot.node_images[node, image] = 0
         while machine.first_slot >= 0:
-            execution.evict(snapshot, world, world.slots[machine.first_slot].task)
+            ending.evict(snapshot, world, world.slots[machine.first_slot].task)
     else:
         arbiter.unblock(snapshot, node)
 
@@ -151,6 +151,6 @@ def on_disk_tick(snapshot: Snapshot, world: World, timer: int) -> None:
         step = 0.25 * law.disk_drift * chance.normal(law.seed, chance.DISK, node, law.disk_ticks)
         machine.disk_speed = min(max(machine.disk_speed + step, 1.0 - law.disk_drift), 1.0)
         if law.interferes:
-            execution.disturb(snapshot, world, node)
+            interference.disturb(snapshot, world, node)
     law.disk_ticks += 1
     timers.set_timer(world, timer, snapshot.status[0].now_s + law.disk_interval_s)
