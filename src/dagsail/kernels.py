@@ -113,8 +113,3 @@ def inlined(function: _Function) -> _Function:
         no_cfunc_wrapper=True,
     )(function)
     return cast(_Function, compiled)
-
-
-def is_compiled(function: Callable[..., Any]) -> bool:
-    """Whether a kernel has been compiled or loaded in this process."""
-    return bool(cast(Any, function).signatures)

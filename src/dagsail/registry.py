@@ -58,14 +58,14 @@ class Registry:
         if name in self._entries:
             return self._entries[name]
         raise UnknownNameError(
-            f"unknown {self.kind} '{name}'{self.hint(name)};"
-            f" 'dagsail {self.plural}' lists all: {', '.join(self._entries)}"
+            f"unknown {self.kind} '{name}'; {self.hint(name)}"
+            f"'dagsail {self.plural}' lists all: {', '.join(self._entries)}"
         )
 
     def hint(self, name: str) -> str:
-        """`; did you mean 'x'?` for the nearest name, or nothing."""
+        """`did you mean 'x'? ` for the nearest name, or nothing."""
         near = difflib.get_close_matches(name, self._entries, n=1, cutoff=0.6)
-        return f"; did you mean '{near[0]}'?" if near else ""
+        return f"did you mean '{near[0]}'? " if near else ""
 
     def __contains__(self, name: str) -> bool:
         return name in self._entries

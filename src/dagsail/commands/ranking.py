@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from dagsail.commands.output import table, width_of
 from dagsail.commands.values import NOTHING, percent, shown
+from dagsail.domain.units import format_number
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -63,8 +64,11 @@ def _columns(comparison: Comparison) -> tuple[_Column, ...]:
         value = found.estimate(policy, RANKED_BY)
         if not math.isfinite(value.mean):
             return NOTHING
-        ends = value.ci95 and f" [{value.ci95[0] / scale:.3g} .. {value.ci95[1] / scale:.3g}]"
-        return f"{value.mean / scale:.3g}{ends or ''}"
+        mean = format_number(value.mean / scale)
+        if value.ci95 is None:
+            return mean
+        low, high = (format_number(end / scale) for end in value.ci95)
+        return f"{mean} [{low} .. {high}]"
 
     def means(metric: str, unit: str) -> Callable[[Comparison, str], str]:
         return lambda found, policy: shown(found.estimate(policy, metric).mean, unit)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from dagsail.domain.units import format_seconds
+from dagsail.domain.units import format_number, format_seconds
 
 NOTHING = "-"
 """Where there is nothing to measure."""
@@ -17,7 +17,7 @@ def shown(value: float, unit: str) -> str:
     if unit == "s":
         return format_seconds(value)
     if unit == "ratio":
-        return f"{value:.3g}"
+        return format_number(value)
     if unit == "USD":
         return f"${value:,.2f}"
     return f"{value:,.4g}" if unit == "ms" else f"{value:,.0f}"

@@ -116,8 +116,12 @@ def format_bytes(amount: float) -> str:
 
 def format_seconds(seconds: float) -> str:
     """Write a duration with the unit that keeps it short: `0.012 s`, `4.5 min`, `3.2 h`."""
-    for unit, size in (("d", 2 * 86400.0), ("h", 2 * 3600.0), ("min", 120.0)):
-        if abs(seconds) >= size:
-            scale = {"d": 86400.0, "h": 3600.0, "min": 60.0}[unit]
-            return f"{seconds / scale:.3g} {unit}"
-    return f"{seconds:.3g} s"
+    for unit, scale in (("d", 86400.0), ("h", 3600.0), ("min", 60.0)):
+        if abs(seconds) >= 2 * scale:
+            return f"{format_number(seconds / scale)} {unit}"
+    return f"{format_number(seconds)} s"
+
+
+def format_number(value: float) -> str:
+    """Write a number to three digits, large ones in full: `0.0123`, `45.6`, `7,890`."""
+    return f"{value:.3g}" if abs(value) < 999.5 else f"{value:,.0f}"

@@ -96,8 +96,8 @@ def _largest_base_graph(name: str, num_tasks: int) -> str:
     names = recipe_names()
     if name not in names:
         near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
-        hint = f"; did you mean '{near[0]}'?" if near else ""
-        raise UnknownNameError(f"unknown recipe '{name}'{hint}; there are: {', '.join(names)}")
+        hint = f"did you mean '{near[0]}'? " if near else ""
+        raise UnknownNameError(f"unknown recipe '{name}'; {hint}there are: {', '.join(names)}")
     summary = json.loads((_recipes_dir() / name / "microstructures/summary.json").read_text())
     sizes: list[tuple[int, str]] = sorted(
         (graph["order"] - _NUM_DUMMIES, base) for base, graph in summary["base_graphs"].items()
