@@ -55,5 +55,5 @@ def test_quantities_round_up_to_the_integer_unit(resource, text, amount):
 
 @pytest.mark.parametrize("text", ["-1", "1e30", "one", "1.2.3", ""])
 def test_what_is_no_amount_is_refused(text):
-    with pytest.raises(ValueError, match="quantity|negative|absurdly"):
+    with pytest.raises(ValueError, match=r"quantity|negative|absurdly"):
         parse_amount(MEMORY, text)

@@ -145,7 +145,7 @@ class Arrivals:
     load: float = 0.8
     """Offered work over capacity, on the dominating resource; sets the rate of arrivals."""
     num_workflows: int = 0
-    """How many to draw from the given files and families; 0 is each file once and a family's own default."""
+    """How many to draw from all that is given; 0 is each file once, families their default."""
     burst_factor: float = 17.0
     """Rate during a burst over the normal rate."""
     burst_ratio: float = 0.1
