@@ -87,7 +87,6 @@ def compare(
         )
     overrides = options.overrides(settings)
     setup = compose.setup_of(files, cluster_name, scenario_path, overrides)
-    warn(setup.warnings)
 
     from dagsail.commands.comparing import representative_runs, run_comparison, save_report
     from dagsail.commands.ranking import explanation, ranking
@@ -99,9 +98,9 @@ def compare(
         comparison = run_comparison(setup, policies, seeds, reference, tell)
         if report is not None:
             page = save_report(representative_runs(setup, policies), comparison, report)
-    warn(comparison.warnings())
+    warnings = [*setup.warnings, *comparison.warnings()]
+    warn(warnings)
     if json_target is not None:
-        warnings = [*setup.warnings, *comparison.warnings()]
         document = {**comparison.to_json(), "cluster": setup.cluster.name, "warnings": warnings}
         write_json(document, json_target)
     if json_target == "-":

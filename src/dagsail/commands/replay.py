@@ -34,7 +34,7 @@ def replay(
 
     found = read_record(Path(record))
     setup = setup_of_record(found, record)
-    warn(setup.warnings)
     compile_kernels()
     run = follow(found, setup, record)
+    warn(setup.warnings)
     keep(run, setup.warnings, timeline=timeline, gantt=gantt, json_target=json_target)

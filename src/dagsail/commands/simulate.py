@@ -73,14 +73,14 @@ def simulate(
     policy = _only_policy(policy_name)
     overrides = options.overrides(settings)
     setup = compose.setup_of(files, cluster_name, scenario_path, overrides)
-    warn(setup.warnings)
 
     from dagsail.clusters.simulated.cluster import Simulation
     from dagsail.commands.recording import run_recorded
     from dagsail.commands.results import keep
 
-    compile_kernels()
     simulation = Simulation(setup.arrivals(seed), setup.cluster, setup.scenario, seed)
+    warn(setup.warnings)  # not before the last fault of the input: that is one line by itself
+    compile_kernels()
     if record is None:
         run = simulation.run(policy)
     else:
