@@ -59,6 +59,18 @@ class Metadata(Strict, frozen=True, kw_only=True):
     """Free labels for people and other tools; Dagsail does not read them."""
 
 
+_USUAL_WORDS: Final = {
+    "name": "id",
+    "duration": "runtime",
+    "parents": "dependsOn",
+    "dependencies": "dependsOn",
+    "cpu": "request",
+    "memory": "request",
+    "resources": "request",
+}
+"""What other formats call our keys."""
+
+
 def by_default(value: S) -> S:
     """Give a field a default of its own notation, which msgspec cannot write into a schema."""
     made: S = msgspec.field(default_factory=lambda: value)
@@ -165,7 +177,9 @@ def _explain(message: str, document: object, kind: Any) -> str:
 
 def _explain_unknown(path: str, name: str, kind: Any) -> str:
     keys = [field.encode_name for field in msgspec.structs.fields(kind)]
-    hint = nearest(name, keys) or f"allowed are {', '.join(keys)}"
+    usual = _USUAL_WORDS.get(name, "")
+    hint = f"did you mean '{usual}'?" if usual in keys else nearest(name, keys)
+    hint = hint or f"allowed are {', '.join(keys)}"
     return f"{f'{path}.' if path else ''}{_shown(name)}: unknown key; {hint}"
 
 

@@ -266,6 +266,8 @@ def test_knows_its_own_documents(document: object, expected: bool) -> None:
     ("keys", "message"),
     [
         ("requst: {cpu: 1}", "requst: unknown key; did you mean 'request'?"),
+        ("duration: 3", "duration: unknown key; did you mean 'runtime'?"),
+        ("cpu: 3", "cpu: unknown key; did you mean 'request'?"),
         ("depends: [b]", "depends: unknown key; did you mean 'dependsOn'?"),
         ("runtimes: 3", "runtimes: unknown key; did you mean 'runtime'?"),
         ("runtime: 5 min", "runtime: found '5 min', expected seconds or a duration"),
