@@ -127,6 +127,11 @@ def setup_for(files: Sequence[str], cluster_name: str, scenario: Scenario) -> Se
     workload = workload_of(files)
     settled = workload.settle(scenario.arrivals)
     warnings = [*workload.warnings, *assumed]
+    warnings += [
+        f"{name}: some tasks ask for more than cluster '{cluster.name}' has; they ask for less and"
+        " run longer in proportion"
+        for name in workload.cut_families(cluster)
+    ]
     if settled.num_workflows and not scenario.arrivals.num_workflows:
         warnings.append(
             f"arrivals over time: {settled.num_workflows} workflows are drawn from the"

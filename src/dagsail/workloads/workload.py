@@ -7,6 +7,7 @@ that a result over many seeds does not rest on one draw.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Final
 
 from numpy.random import default_rng
@@ -16,6 +17,7 @@ from dagsail.domain.scenario import ArrivalKind, Arrivals
 from dagsail.domain.workflow import Workflow
 from dagsail.workloads.arrivals import ArrivalPlan, schedule_arrivals
 from dagsail.workloads.families import FAMILIES
+from dagsail.workloads.fitting import fitted
 
 _FEWEST_OVER_TIME: Final = 20
 _MOST_OVER_TIME: Final = 100
@@ -48,13 +50,25 @@ class Workload:
     families: tuple[FamilyShare, ...] = ()
     warnings: tuple[str, ...] = ()
 
-    def pool(self, seed: int) -> list[Workflow]:
-        """All workflows of a seed, those of files first."""
+    def pool(self, seed: int, cluster: Cluster | None = None) -> list[Workflow]:
+        """All workflows of a seed, those of files first; those of families fit the cluster."""
         pool = list(self.workflows)
         for position, share in enumerate(self.families):
-            rng = default_rng([seed, _GENERATION, position])
-            pool += FAMILIES.get(share.name).load().generate_many(share.count, rng)
+            generated = _generate(share, seed, position)
+            pool += generated if cluster is None else fitted(generated, cluster)
         return pool
+
+    def cut_families(self, cluster: Cluster) -> list[str]:
+        """Families whose tasks are too large for the cluster, so that `pool` cuts them down.
+
+        Judged by the workflows of seed 0, as the others are drawn alike.
+        """
+        names = []
+        for position, share in enumerate(self.families):
+            generated = _generate(share, 0, position)
+            if any(a is not b for a, b in zip(fitted(generated, cluster), generated, strict=True)):
+                names.append(share.name)
+        return names
 
     @property
     def default_kind(self) -> ArrivalKind:
@@ -87,9 +101,16 @@ class Workload:
             ScenarioError: if recorded times or a load cannot be had of these workflows.
         """
         return schedule_arrivals(
-            self.pool(seed),
+            self.pool(seed, cluster),
             self.settle(settings),
             cluster,
             default_rng([seed, _ARRIVAL]),
             default_kind=self.default_kind,
         )
+
+
+@lru_cache(maxsize=4)
+def _generate(share: FamilyShare, seed: int, position: int) -> tuple[Workflow, ...]:
+    """The workflows of a family, kept because a first look at them precedes their use."""
+    rng = default_rng([seed, _GENERATION, position])
+    return tuple(FAMILIES.get(share.name).load().generate_many(share.count, rng))
