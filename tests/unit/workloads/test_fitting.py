@@ -45,13 +45,13 @@ def test_a_group_shrinks_to_the_workers_that_fit_at_once():
         runtime_s=60,
         request={"cpu": 4000, "memory": GIB, GPU: 1},
         num_workers=6,
-        comm_bytes=1e9,
+        comm_bytes=10**9,
     )
     assert cut(group).num_workers == 2
     assert cut(group).runtime_s == 180
-    assert cut(group).comm_bytes == 1e9
+    assert cut(group).comm_bytes == 10**9
     single = Task(
-        id="t", runtime_s=60, request={"cpu": 8000, GPU: 2}, num_workers=2, comm_bytes=1e9
+        id="t", runtime_s=60, request={"cpu": 8000, GPU: 2}, num_workers=2, comm_bytes=10**9
     )
     assert (cut(single).num_workers, cut(single).comm_bytes) == (1, 0)
 
