@@ -1,7 +1,8 @@
 """Fitting: generated workflows cut down to a cluster whose nodes are too small for them.
 
 A family draws its requests without knowing the cluster. Where no node could hold a task, it asks
-for less and runs longer in proportion, so that the work stays what it was. Files are never changed.
+for less and, with fewer GPUs, cores or workers, runs longer in proportion, so that the work stays
+what it was. Files are never changed.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from dagsail.domain.workflow import Task, Workflow
 
 _WORK_RESOURCES: Final = (GPU, CPU)
-"""Whose amount sets how long a task takes, the first that it asks for; memory does not."""
+"""Whose amount sets how long a task takes, the first that it asks for; memory costs no time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,34 +58,32 @@ def _fit(
         tasks.append(task if cut is None else _apply(task, cut))
     if all(new is old for new, old in zip(tasks, workflow.tasks, strict=True)):
         return workflow
-    longer = replace(workflow, tasks=tuple(tasks))
-    return replace(longer, deadline_s=_stretched_deadline(workflow, longer))
+    deadline_s = _stretched_deadline_s(workflow, tasks)
+    return replace(workflow, tasks=tuple(tasks), deadline_s=deadline_s)
 
 
 def _cut(task: Task, nodes: Sequence[Node]) -> _Cut | None:
     """What the task asks for instead; None if it fits as it is, or could not at any size."""
-    able = [node for node in nodes if all(map(node.allocatable.get, task.request))]
-    if not able:
+    wanted = {name: amount for name, amount in task.request.items() if amount > 0}
+    able = [node for node in nodes if all(map(node.allocatable.get, wanted))]
+    if not wanted or not able:
         return None
 
     def kept(node: Node) -> float:
-        shares = [node.allocatable[name] / amount for name, amount in task.request.items()]
-        return min(1.0, *shares)
+        return min(node.allocatable[name] / amount for name, amount in wanted.items())
 
-    roomiest = max(able, key=kept)
-    request = {
-        name: min(amount, roomiest.allocatable[name]) for name, amount in task.request.items()
-    }
+    roomiest = max(able, key=lambda node: min(1.0, kept(node)))
+    request = {name: min(amount, roomiest.allocatable[name]) for name, amount in wanted.items()}
     at_once = sum(
         min(node.allocatable[name] // amount for name, amount in request.items()) for node in able
     )
     num_workers = min(task.num_workers, at_once)
-    if request == task.request and num_workers == task.num_workers:
+    if request == wanted and num_workers == task.num_workers:
         return None
-    scale = next((name for name in _WORK_RESOURCES if name in request), None)
     stretch = task.num_workers / num_workers
+    scale = next((name for name in _WORK_RESOURCES if name in request), None)
     if scale is not None:
-        stretch *= task.request[scale] / request[scale]
+        stretch *= wanted[scale] / request[scale]
     return _Cut(request, num_workers, stretch)
 
 
@@ -98,16 +97,17 @@ def _apply(task: Task, cut: _Cut) -> Task:
     )
 
 
-def _stretched_deadline(before: Workflow, after: Workflow) -> float | None:
+def _stretched_deadline_s(workflow: Workflow, longer: Sequence[Task]) -> float | None:
+    """The deadline times the new over the old critical path on a node of speed 1."""
     import numpy as np
 
     from dagsail.domain.graph import critical_path_s, graph_of
 
-    if before.deadline_s is None:
+    if workflow.deadline_s is None:
         return None
-    graph = graph_of(before)
+    graph = graph_of(workflow)
     old_s, new_s = (
-        critical_path_s(graph, np.array([task.runtime_s for task in workflow.tasks]))
-        for workflow in (before, after)
+        critical_path_s(graph, np.array([task.runtime_s for task in tasks]))
+        for tasks in (workflow.tasks, longer)
     )
-    return before.deadline_s * new_s / old_s if old_s else before.deadline_s
+    return workflow.deadline_s * new_s / old_s if old_s else workflow.deadline_s

@@ -64,6 +64,17 @@ def test_what_fits_is_left_as_it_is_and_what_no_node_has_is_left_to_be_refused()
     assert other is alien
 
 
+@pytest.mark.parametrize("request_", [{}, {"cpu": 0, "memory": 0}])
+def test_a_task_that_asks_for_nothing_fits(request_):
+    barrier = Workflow(id="w", tasks=(Task(id="t", runtime_s=0, request=request_),))
+    assert fitted([barrier], SMALL) == [barrier]
+
+
+def test_an_amount_of_zero_asks_for_no_node_that_has_the_resource():
+    task = Task(id="t", runtime_s=60, request={"cpu": 16000, "example.com/fpga": 0})
+    assert (cut(task).request["cpu"], cut(task).runtime_s) == (8000, 120)
+
+
 def test_the_deadline_is_stretched_as_the_critical_path_is():
     tasks = (
         Task(id="a", runtime_s=60, request={"cpu": 1000}),
