@@ -268,6 +268,13 @@ def test_compare_simulates_the_same_luck_for_all(capsys: pytest.CaptureFixture[s
 
 
 @pytest.mark.slow
+def test_the_report_says_what_was_assumed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = ("ai-training:20", "--cluster", "edge", "--policy", "fifo", "--seeds", "2")
+    run(capsys, "compare", *files, "--report", "pages")
+    said = "ai-training: some tasks ask for more than cluster"
+    assert said in (folder / "pages" / "index.html").read_text(encoding="utf-8")
+
+
 def test_demo_ranks_and_reports(capsys: pytest.CaptureFixture[str]) -> None:
     out = run(capsys, "demo", "--report", "pages")
     assert all(name in out for name in DEFAULT_POLICIES)

@@ -97,7 +97,7 @@ def compare(
     with progress("simulating") as tell:
         comparison = run_comparison(setup, policies, seeds, reference, tell)
         if report is not None:
-            page = save_report(representative_runs(setup, policies), comparison, report)
+            page = save_report(setup, representative_runs(setup, policies), comparison, report)
     warnings = [*setup.warnings, *comparison.warnings()]
     warn(warnings)
     if json_target is not None:

@@ -44,12 +44,16 @@ def representative_runs(setup: compose.Setup, policies: Sequence[Policy]) -> dic
     return {policy.name: prepared.twin().run(policy) for policy in policies}
 
 
-def save_report(runs: Mapping[str, Run], comparison: Comparison, folder: Path) -> Path:
-    """Write the HTML report; returns the path of its page.
+def save_report(
+    setup: compose.Setup, runs: Mapping[str, Run], comparison: Comparison, folder: Path
+) -> Path:
+    """Write the HTML report, with all warnings; returns the path of its page.
 
     Raises:
         OutputError: if it cannot be written there.
     """
     from dagsail.evaluation.report import write_report
 
-    return write_report(runs, comparison.to_json(), folder)
+    document = comparison.to_json()
+    document["scenario"]["warnings"] = [*setup.warnings, *document["scenario"]["warnings"]]
+    return write_report(runs, document, folder)

@@ -63,7 +63,7 @@ def demo(*, report: Path) -> None:
     with progress("simulating") as tell:
         comparison = run_comparison(setup, policies, NUM_SEEDS, compose.DEFAULT_REFERENCE, tell)
         runs = representative_runs(setup, policies)
-        page = save_report(runs, comparison, report)
+        page = save_report(setup, runs, comparison, report)
     warn(comparison.warnings())
     names = ranked(comparison)
     title = (
