@@ -52,6 +52,7 @@ TASK: Final = np.dtype(
         ("is_critical", "i8"),
         ("boost", "i8"),  # 0 normal, -1 starving: goes first
         ("queue_position", "i8"),  # in `queue`, -1 = not queued
+        ("bound_position", "i8"),  # in `bound`, -1 = not bound
         ("num_reserved", "i8"),  # nodes that are reserved for it
         ("child_start", "i8"),
         ("child_end", "i8"),
@@ -150,7 +151,7 @@ EDGE: Final = np.dtype(
     ],
     align=True,
 )
-WORKER: Final = np.dtype([("node", "i8"), ("devices", "i8")], align=True)
+WORKER: Final = np.dtype([("task", "i8"), ("node", "i8"), ("devices", "i8")], align=True)
 LINK: Final = np.dtype([("latency_s", "f8"), ("bytes_per_s", "f8")], align=True)
 STATUS: Final = np.dtype(
     [
@@ -158,6 +159,8 @@ STATUS: Final = np.dtype(
         ("num_ready", "i8"),  # queued tasks plus incoming ones
         ("num_incoming", "i8"),
         ("num_placed", "i8"),  # placements of the present decision
+        ("num_bound", "i8"),
+        ("num_deferred", "i8"),
         ("stamp", "i8"),  # number of the present decision
         ("has_waiting", "i8"),  # tasks wait although they may fit: ask again at the next event
         ("changed", "i8"),  # something happened that a decision may use
@@ -202,6 +205,10 @@ class Snapshot(Struct):
     active: NDArray[np.int64] = array(np.int64)  # (S,): shapes with queued tasks
     incoming: NDArray[np.int64] = array(np.int64)
     """(T,): tasks that became ready and are not queued yet."""
+    bound: NDArray[np.int64] = array(np.int64)
+    """(T,): tasks that hold nodes, in no order."""
+    deferred: NDArray[np.int64] = array(np.int64)
+    """(T,): tasks that a policy lets wait, set aside until this instant's decision is over."""
     placed: NDArray[np.int64] = array(np.int64)
     """(T,): tasks that the present decision placed."""
     node_images: NDArray[np.uint8] = array(np.uint8, 2)

@@ -39,8 +39,14 @@ for _name, _module, _summary in (
     ("kube-default@1.35", "kube_default_135", "kube-scheduler 1.35: spread, heap-order ties"),
     ("kube-default@1.36", "kube_default_136", "kube-scheduler 1.36 and 1.37: spread"),
     ("kube-most-allocated", "kube_most_allocated", "kube-scheduler 1.36 set to pack"),
+    ("scorer", "scorer", "weighs features of tasks and nodes, waits for better ones; tuned"),
 ):
     POLICIES.add(_name, f"dagsail.policies.heuristics.{_module}:POLICY", _summary)
+POLICIES.add(
+    "portfolio",
+    "dagsail.policies.portfolio:POLICY",
+    "plays six rules forward from time to time, follows the best",
+)
 
 DEFAULT_POLICIES: Final = (
     "fifo",
@@ -52,6 +58,8 @@ DEFAULT_POLICIES: Final = (
     "min-min",
     "heft",
     "tetris",
+    "scorer",
+    "portfolio",
 )
 """What `demo` and `compare` show unless told otherwise: one of each way of thinking."""
 

@@ -45,14 +45,16 @@ def make_memory(
         steps: number of time line steps, and of resources, for planners.
     """
     mixed = np.random.SeedSequence([seed, 0xDA6]).generate_state(1, np.uint64)
-    return Memory(
-        floats=np.zeros(num_floats),
-        ints=np.zeros(num_ints, np.int64),
-        random=mixed,
-        table=np.zeros(table),
-        steps=np.zeros(steps[0], listing.STEP),
-        usage=np.zeros(steps, np.int64),
-    )
+    given = {
+        "floats": np.zeros(num_floats),
+        "ints": np.zeros(num_ints, np.int64),
+        "random": mixed,
+        "table": np.zeros(table),
+        "steps": np.zeros(steps[0], listing.STEP),
+        "usage": np.zeros(steps, np.int64),
+    }
+    empty = {name: np.zeros((0,) * ndim, dtype) for name, (dtype, ndim) in Memory.fields.items()}
+    return Memory(**empty | given)
 
 
 def _no_memory(snapshot: Snapshot, seed: int) -> Memory:

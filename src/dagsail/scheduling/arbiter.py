@@ -104,6 +104,9 @@ def assume(snapshot: Snapshot, task: int) -> None:
         + estimates.communication_s(snapshot, task)
     )
     row.boost = 0
+    row.bound_position = status.num_bound
+    snapshot.bound[status.num_bound] = task
+    status.num_bound += 1
     if row.num_reserved > 0:
         drop_reservations(snapshot, task)
     snapshot.placed[status.num_placed] = task
@@ -167,7 +170,13 @@ def place_group(snapshot: Snapshot, task: int, node: int) -> bool:
 @kernel
 def release(snapshot: Snapshot, task: int) -> None:
     """Free everything that a bound task holds, and wake the shapes that fit into the gap."""
+    status = snapshot.status[0]
     row = snapshot.tasks[task]
+    status.num_bound -= 1
+    last = snapshot.bound[status.num_bound]
+    snapshot.bound[row.bound_position] = last
+    snapshot.tasks[last].bound_position = row.bound_position
+    row.bound_position = -1
     for worker in range(row.num_workers):
         return_worker(snapshot, task, worker)
         unblock(snapshot, snapshot.workers[row.worker_start + worker].node)

@@ -174,6 +174,7 @@ class _Assembler:
         tasks, workflows = self._tasks_and_workflows(arrivals, blocks)
         parents, children = self._edges(blocks, tasks)
         workers = np.zeros(int(tasks["num_workers"].sum()), arrays.WORKER)
+        workers["task"] = np.repeat(np.arange(len(tasks)), tasks["num_workers"])
         workers["node"] = -1
         nodes = self.machines.nodes()
         used, limit = self._quotas()
@@ -196,6 +197,8 @@ class _Assembler:
             queue=np.full(int(shapes["queue_size"].sum()), -1, np.int64),
             active=np.full(len(shapes), -1, np.int64),
             incoming=np.full(len(tasks), -1, np.int64),
+            bound=np.full(len(tasks), -1, np.int64),
+            deferred=np.full(len(tasks), -1, np.int64),
             placed=np.full(len(tasks), -1, np.int64),
             node_images=np.zeros((len(nodes), max(len(self.images), 1)), np.uint8),
             image_bytes=np.array(list(self.image_bytes.values()) or [0.0]),
@@ -246,7 +249,7 @@ class _Assembler:
         tasks["start_deadline_s"] += workflows["arrival_s"][owner]
         tasks["worker_start"] = np.concatenate([[0], np.cumsum(tasks["num_workers"])[:-1]])
         tasks["state"] = arrays.ABSENT
-        for name in ("node", "planned_node", "queue_position"):
+        for name in ("node", "planned_node", "queue_position", "bound_position"):
             tasks[name] = -1
         for name in ("ready_s", "start_s", "end_s"):
             tasks[name] = math.inf

@@ -12,6 +12,9 @@ SAME_RACK: Final = 1
 SAME_ZONE: Final = 2
 CROSS_ZONE: Final = 3
 
+_OVERDUE: Final = 0.2
+"""What runs longer than expected is expected to take this share of its past time more."""
+
 
 @inlined
 def runtime_s(snapshot: Snapshot, task: int, node: int) -> float:
@@ -92,6 +95,25 @@ def busy_s(snapshot: Snapshot, task: int, node: int) -> float:
         + transfer_s(snapshot, task, node)
         + runtime_s(snapshot, task, node)
     )
+
+
+@kernel
+def end_s(snapshot: Snapshot, task: int) -> float:
+    """When a bound task is expected to leave its nodes, in the light of how long it took so far."""
+    row = snapshot.tasks[task]
+    now_s = snapshot.status[0].now_s
+    return max(row.end_s, now_s + _OVERDUE * (now_s - row.start_s))
+
+
+@kernel
+def usd_per_h(snapshot: Snapshot, shape: int, node: int) -> float:
+    """Price of one worker of a shape on a node: the node's, by the largest share that it takes."""
+    share = 0.0
+    for resource in range(snapshot.node_free.shape[1]):
+        amount = snapshot.shape_request[shape, resource]
+        if amount > 0:
+            share = max(share, amount / max(snapshot.node_allocatable[node, resource], 1))
+    return share * snapshot.nodes[node].price_usd_per_h
 
 
 @kernel

@@ -49,6 +49,35 @@ class Memory(Struct):
     """For planners: pool of the nodes' time lines."""
     usage: NDArray[np.int64] = array(np.int64, 2)
     """For planners: (steps, R), planned use from each step on."""
+    # For policies that weigh features; W workers, N nodes, S shapes.
+    weights: NDArray[np.float64] = array(np.float64)
+    """Of all features, in the order of their schema."""
+    features: NDArray[np.float64] = array(np.float64)
+    """Room for the features of one question."""
+    options: NDArray[np.float64] = array(np.float64)
+    """Room for what the nodes of one task offer at best."""
+    capacity: NDArray[np.float64] = array(np.float64)  # (R,): of the whole cluster
+    typical: NDArray[np.int64] = array(np.int64)
+    """The most frequent shapes."""
+    typical_share: NDArray[np.float64] = array(np.float64)
+    """Their shares of the tasks."""
+    looked: NDArray[np.int64] = array(np.int64)
+    """(1,): stamp of the instant whose outlook the following arrays hold."""
+    first_leaver: NDArray[np.int64] = array(np.int64)
+    """(N,): the worker that is expected to leave the node first, -1 = none."""
+    next_leaver: NDArray[np.int64] = array(np.int64)  # (W,): the one that leaves after it
+    leave_s: NDArray[np.float64] = array(np.float64)  # (W,): when a worker is expected to leave
+    room_s: NDArray[np.float64] = array(np.float64, 2)
+    """(S, N): when a shape is expected to fit on a node."""
+    room_version: NDArray[np.int64] = array(np.int64, 2)
+    """(S, N): of the outlook for which `room_s` was computed."""
+    returned: NDArray[np.int64] = array(np.int64)
+    """Room for one sum of resources."""
+    claims: NDArray[np.int64] = array(np.int64, 2)
+    """(N, R): what tasks that wait for a node will ask for."""
+    num_claims: NDArray[np.int64] = array(np.int64)  # (N,)
+    claim_s: NDArray[np.float64] = array(np.float64)
+    """(N,): when the last claimant expects to start."""
 
 
 Key = Callable[[Snapshot, Memory, int], float]
@@ -178,8 +207,6 @@ def list_schedule(snapshot: Snapshot, memory: Memory, limit: int, rules: Rules) 
         rules.loop == PLANNED_LIST and rules.decide(snapshot, memory, limit) == 1
     ):
         rekey(snapshot, memory, rules.key)
-    num_deferred = 0
-    deferred = np.empty(_MAX_DEFERRED, np.int64)
     placed = 0
     while placed < limit:
         # 2. The first task among the heads of all shapes that may fit.
@@ -196,13 +223,9 @@ def list_schedule(snapshot: Snapshot, memory: Memory, limit: int, rules: Rules) 
             placed += 1
         elif node != NOT_YET:
             snapshot.shapes[shape].blocked = 1
-        elif num_deferred < _MAX_DEFERRED:
+        elif status.num_deferred < _MAX_DEFERRED:
             # 4. It waits by choice: set it aside, so that its shape goes on.
-            deferred[num_deferred] = task
-            num_deferred += 1
-            queue.remove(snapshot, task)
+            queue.defer(snapshot, task)
         else:
             snapshot.shapes[shape].skipped = status.stamp
-    for index in range(num_deferred):
-        queue.push(snapshot, deferred[index])
     return placed

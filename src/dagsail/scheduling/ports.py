@@ -18,11 +18,11 @@ class Policy(Protocol):
         """Name under which users choose it."""
         ...
 
-    def prepare(self, snapshot: Snapshot, seed: int) -> Memory:
+    def prepare(self, snapshot: Snapshot, seed: int) -> Any:
         """A fresh memory for one run; all state of a policy lives in it."""
         ...
 
-    def decide(self, snapshot: Snapshot, memory: Memory, limit: int) -> int:
+    def decide(self, snapshot: Snapshot, memory: Any, limit: int) -> int:
         """Place up to `limit` ready tasks on `snapshot`; returns how many.
 
         Placements are made through `scheduling.arbiter`, which refuses illegal ones. Placing

@@ -107,6 +107,25 @@ def reorder(snapshot: Snapshot) -> None:
 
 
 @kernel
+def defer(snapshot: Snapshot, task: int) -> None:
+    """Set a queued task aside for this instant: it waits by choice, those behind it go on."""
+    status = snapshot.status[0]
+    remove(snapshot, task)
+    snapshot.deferred[status.num_deferred] = task
+    status.num_deferred += 1
+
+
+@kernel
+def restore(snapshot: Snapshot) -> None:
+    """Queue again what was set aside; whoever drives a policy does so after each decision."""
+    status = snapshot.status[0]
+    for index in range(status.num_deferred):
+        if snapshot.tasks[snapshot.deferred[index]].state == READY:
+            push(snapshot, snapshot.deferred[index])
+    status.num_deferred = 0
+
+
+@kernel
 def make_ready(snapshot: Snapshot, task: int) -> None:
     """Hand a task whose parents are done to the next decision."""
     status = snapshot.status[0]

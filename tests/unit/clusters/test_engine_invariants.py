@@ -228,6 +228,9 @@ def _check_room(simulation: Simulation) -> None:
 
 def _check_queue(snapshot: Snapshot) -> None:
     status, rows = snapshot.status[0], snapshot.tasks
+    bound = snapshot.bound[: int(status["num_bound"])]
+    assert sorted(bound.tolist()) == np.flatnonzero(rows["state"] == states.BOUND).tolist()
+    assert (rows["bound_position"][bound] == np.arange(len(bound))).all()
     queued = []
     for index in range(int(status["num_active"])):
         shape = int(snapshot.active[index])
@@ -243,6 +246,7 @@ def _check_queue(snapshot: Snapshot) -> None:
             assert rows[task]["shape"] == shape
             assert position == 0 or order[(position - 1) // 2] < order[position]
     queued += snapshot.incoming[: int(status["num_incoming"])].tolist()
+    queued += snapshot.deferred[: int(status["num_deferred"])].tolist()
     assert sorted(queued) == np.flatnonzero(rows["state"] == states.READY).tolist()
     assert status["num_ready"] == len(queued)
     for node in snapshot.nodes:
@@ -428,7 +432,7 @@ def check_all_is_free(simulation: Simulation) -> None:
     assert (snapshot.nodes["reserved_for"] == -1).all()
     assert (status["num_ready"], status["num_incoming"], status["num_active"]) == (0, 0, 0)
     law = simulation.world.law[0]
-    assert (law["num_bound"], law["num_active_flows"]) == (0, 0)
+    assert (status["num_bound"], status["num_deferred"], law["num_active_flows"]) == (0, 0, 0)
     assert (simulation.world.runs["flows_left"] == 0).all()
     assert abs(simulation.world.machines["memory_pressure"]).max() < 1e-9
 

@@ -62,7 +62,6 @@ def _leave(snapshot: Snapshot, world: World, task: int, outcome: int) -> None:
             world.machines[snapshot.workers[slot].node].first_slot = after
         if after >= 0:
             world.slots[after].previous = before
-    world.law[0].num_bound -= 1
     if outcome != EVICTED:
         note_progress(snapshot, world)
     if world.law[0].interferes and was_running:

@@ -120,7 +120,7 @@ def _may_go_on(snapshot: Snapshot, world: World) -> bool:
     for change in range(world.changes.shape[0]):
         if world.timers[world.layout[0].changes + change].position >= 0:
             return True
-    if law.num_bound == 0 and law.num_active_flows == 0:
+    if snapshot.status[0].num_bound == 0 and law.num_active_flows == 0:
         return False
     evictions = law.num_evictions - law.evictions_at_progress
     return evictions < _MANY_EVICTIONS + _EVICTIONS_A_TASK * law.tasks_left
@@ -189,6 +189,7 @@ def _arrive(snapshot: Snapshot, world: World) -> None:
 def start_placed(snapshot: Snapshot, world: World) -> None:
     """Begin the attempts that the last decision placed, and heed its wish to be woken."""
     status = snapshot.status[0]
+    queue.restore(snapshot)
     before = world.law[0].num_active_flows
     for index in range(status.num_placed):
         starting.start(snapshot, world, snapshot.placed[index])

@@ -23,7 +23,6 @@ from dagsail.scheduling import estimates
 def start(snapshot: Snapshot, world: World, task: int) -> None:
     """Begin an attempt of a task that a decision has just placed."""
     now_s = snapshot.status[0].now_s
-    world.law[0].num_bound += 1
     row = snapshot.tasks[task]
     workflow = snapshot.workflows[row.workflow]
     workflow.first_start_s = min(workflow.first_start_s, now_s)

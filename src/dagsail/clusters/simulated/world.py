@@ -119,7 +119,6 @@ LAW: Final = np.dtype(
         ("num_attempt_workers", "i8"),
         ("num_active_flows", "i8"),
         ("tasks_left", "i8"),
-        ("num_bound", "i8"),
         ("foreign_ticks", "i8"),
         ("disk_ticks", "i8"),
         ("fair_sharing", "i8"),

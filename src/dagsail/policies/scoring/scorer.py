@@ -1,0 +1,117 @@
+"""Scorer: the order of tasks, the choice of a node and waiting as weighted sums of features.
+
+The waiting task of the highest sum goes first; it takes the node of the highest sum among those
+with room, unless the sum of waiting is above 0: then it claims a busy node and is asked again at
+the next instant. A task can only wait for one that runs, so something always ends.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from dagsail.domain.snapshot import Snapshot
+from dagsail.kernels import inlined
+from dagsail.policies.rule import Rule, make_memory
+from dagsail.policies.scoring import features, outlook
+from dagsail.policies.scoring.schema import NUM_PAIR, NUM_TASK, NUM_WAIT
+from dagsail.policies.scoring.weights import Weights
+from dagsail.scheduling import listing
+from dagsail.scheduling.constraints import legality
+from dagsail.scheduling.listing import NOT_YET, NOWHERE, Memory, Score
+
+_NUM_TYPICAL = 6
+_LARGEST = max(NUM_TASK, NUM_PAIR, NUM_WAIT)
+
+
+def scorer(name: str, weights: Weights) -> Rule:
+    """A rule with the given weights."""
+    return Rule(
+        name,
+        key=task_sum,
+        select=select,
+        score=pair_sum,
+        loop=listing.DYNAMIC_LIST,
+        prepare_function=preparing(weights),
+    )
+
+
+def preparing(weights: Weights) -> Callable[[Snapshot, int], Memory]:
+    """Makes the memory of a run with these weights."""
+
+    def prepare(snapshot: Snapshot, seed: int) -> Memory:
+        num_nodes, num_resources = snapshot.node_free.shape
+        shape_node = snapshot.shape_node.shape
+        counts = snapshot.shapes["num_tasks"]
+        typical = np.argsort(-counts, kind="stable")[:_NUM_TYPICAL]
+        return make_memory(seed).replace(
+            weights=weights.copy(),
+            features=np.zeros(_LARGEST),
+            options=np.zeros(4),
+            capacity=snapshot.node_allocatable.sum(axis=0).astype(np.float64),
+            typical=typical,
+            typical_share=counts[typical] / max(int(counts[typical].sum()), 1),
+            looked=np.full(1, -1, np.int64),
+            first_leaver=np.full(num_nodes, -1, np.int64),
+            next_leaver=np.full(len(snapshot.workers), -1, np.int64),
+            leave_s=np.zeros(len(snapshot.workers)),
+            room_s=np.zeros(shape_node),
+            room_version=np.full(shape_node, -1, np.int64),
+            returned=np.zeros(num_resources, np.int64),
+            claims=np.zeros((num_nodes, num_resources), np.int64),
+            num_claims=np.zeros(num_nodes, np.int64),
+            claim_s=np.zeros(num_nodes),
+        )
+
+    return prepare
+
+
+@inlined
+def _weigh(memory: Memory, first: int, count: int) -> float:
+    total = 0.0
+    for index in range(count):
+        total += memory.weights[first + index] * memory.features[index]
+    return total
+
+
+def task_sum(snapshot: Snapshot, memory: Memory, task: int) -> float:
+    """Key: the weighted sum of a task's features, negated."""
+    features.task_features(snapshot, memory, task, memory.features)
+    return -_weigh(memory, 0, NUM_TASK)
+
+
+def pair_sum(snapshot: Snapshot, memory: Memory, task: int, node: int) -> float:
+    """Score: the weighted sum of a pair's features."""
+    features.find_options(snapshot, task, memory.options)
+    features.pair_features(snapshot, memory, task, node, memory.options, memory.features)
+    return _weigh(memory, NUM_TASK, NUM_PAIR)
+
+
+def select(snapshot: Snapshot, memory: Memory, task: int, score: Score) -> int:
+    """The node of the highest sum, or wait for a busy one."""
+    # 1. What its nodes offer.
+    if not features.find_options(snapshot, task, memory.options):
+        return NOWHERE
+    here_s = memory.options[0]
+    if here_s == math.inf:
+        return NOT_YET
+    # 2. Is it better to wait?
+    target, start_s = features.wait_features(snapshot, memory, task, here_s, memory.features)
+    if target >= 0 and _weigh(memory, NUM_TASK + NUM_PAIR, NUM_WAIT) > 0.0:
+        outlook.claim(snapshot, memory, task, target, start_s)
+        return NOT_YET
+    # 3. The best of those with room.
+    shape = snapshot.tasks[task].shape
+    best = NOT_YET
+    best_sum = -math.inf
+    for node in range(snapshot.nodes.shape[0]):
+        if not legality.fits(snapshot, shape, node) or not legality.is_open(snapshot, task, node):
+            continue
+        features.pair_features(snapshot, memory, task, node, memory.options, memory.features)
+        total = _weigh(memory, NUM_TASK, NUM_PAIR)
+        if total > best_sum:
+            best = node
+            best_sum = total
+    return best
