@@ -18,6 +18,7 @@ from numba.core.typing.templates import AttributeTemplate
 from numba.extending import (
     NativeValue,
     infer_getattr,
+    intrinsic,
     lower_getattr_generic,
     models,
     register_model,
@@ -76,6 +77,11 @@ class Struct:
         """A struct whose arrays are all copies."""
         return type(self)(**{name: getattr(self, name).copy() for name in self.fields})
 
+    @property
+    def address(self) -> int:
+        """Of the header; valid as long as the object lives."""
+        return self._address
+
     @classmethod
     def numba_type(cls) -> types.Type:
         """The type under which kernels know this class; made once a class, as every call asks."""
@@ -133,6 +139,24 @@ class _StructAttributes(AttributeTemplate):  # type: ignore[misc]
 
     def generic_resolve(self, type_: StructType, name: str) -> types.Array | None:
         return type_.field_type(name)
+
+
+def pointer_to(struct: type[Struct]) -> Any:
+    """A function for kernels that takes the address of a struct of this class (`address`) for it.
+
+    With it a kernel goes through many structs: an array of addresses stands for a list of them. The
+    caller keeps the structs alive.
+    """
+    struct_type = struct.numba_type()
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def at(_context: Any, address: Any) -> Any:
+        def same(_context: Any, _builder: Any, _signature: Any, arguments: Any) -> Any:
+            return arguments[0]
+
+        return struct_type(types.int64), same
+
+    return at
 
 
 @lower_getattr_generic(StructType)  # type: ignore[untyped-decorator]

@@ -9,13 +9,16 @@ from typing import Final
 
 from dagsail.domain.errors import ClusterError
 from dagsail.domain.placement import Taint
-from dagsail.domain.units import CPU, GPU, max_amount
+from dagsail.domain.units import CPU, GPU, MIB, max_amount
 
 ZONE_LABEL: Final = "topology.kubernetes.io/zone"
 RACK_LABEL: Final = "topology.kubernetes.io/rack"
 HOSTNAME_LABEL: Final = "kubernetes.io/hostname"
 TYPE_LABEL: Final = "node.kubernetes.io/instance-type"
 GPU_MODEL_LABEL: Final = "nvidia.com/gpu.product"
+GPU_MEMORY_LABEL: Final = "nvidia.com/gpu.memory"
+POOL_LABEL: Final = "dagsail.io/pool"
+POOLS: Final = ("cpu", "mixed", "gpu")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +104,22 @@ class Node:
     def num_gpus(self) -> int:
         """Whole GPU devices."""
         return self.allocatable.get(GPU, 0)
+
+    @property
+    def gpu_memory_bytes(self) -> int:
+        """Memory of one GPU, from the label of NVIDIA's feature discovery; 0: unknown."""
+        stated = self.labels.get(GPU_MEMORY_LABEL, "")
+        return int(stated) * MIB if stated.isdecimal() else 0
+
+    @property
+    def pool(self) -> str:
+        """`cpu`, `mixed` or `gpu`: by label, else by its GPUs and whether it repels others."""
+        stated = self.labels.get(POOL_LABEL, "")
+        if stated in POOLS:
+            return stated
+        if not self.num_gpus:
+            return "cpu"
+        return "gpu" if any(taint.effect == "NoSchedule" for taint in self.taints) else "mixed"
 
     def speed_for(self, kind: str, *, uses_gpu: bool) -> float:
         """How many reference seconds of such a task one second here is worth."""

@@ -38,7 +38,7 @@ TASK: Final = np.dtype(
         ("workflow", "i8"),
         ("shape", "i8"),  # row of `shapes`: equal requests and placement rules
         ("runtime_row", "i8"),  # row of `runtime_factor`
-        ("kind", "i8"),
+        ("kind", "i8"),  # row of `histories`
         ("priority", "i8"),  # 0 (most urgent) .. 3
         ("num_workers", "i8"),
         ("worker_start", "i8"),  # first row of `workers`
@@ -81,6 +81,7 @@ TASK: Final = np.dtype(
 WORKFLOW: Final = np.dtype(
     [
         ("tenant", "i8"),
+        ("family", "i8"),  # row of `histories`
         ("priority", "i8"),
         ("first_task", "i8"),
         ("num_tasks", "i8"),
@@ -103,6 +104,7 @@ NODE: Final = np.dtype(
         ("rack", "i8"),
         ("state", "i8"),
         ("num_running", "i8"),
+        ("version", "i8"),  # counts changes of what is free
         ("num_gpus", "i8"),
         ("is_spot", "i8"),
         ("has_local_ssd", "i8"),
@@ -112,9 +114,38 @@ NODE: Final = np.dtype(
         ("gpu_link_bytes_per_s", "f8"),
         ("cpu_default", "i8"),  # requested cpu, 100m counted where a task asks for none
         ("memory_default", "i8"),  # requested memory, 200 MiB counted where a task asks for none
+        ("pool", "i8"),  # position in `cluster.POOLS`
+        ("gpu_column", "i8"),  # resource that counts its GPUs, -1 = has none
+        ("gpu_memory_bytes", "f8"),  # of one GPU, 0 = unknown
+        # What is measured; 0 where nothing measures it.
+        ("disk_pressure", "f8"),  # demand over what the disk gives
+        ("net_in_ratio", "f8"),  # use of the network card
+        ("net_out_ratio", "f8"),
+        ("pcie_ratio", "f8"),
+        ("latency_p99_s", "f8"),
+        # Experience: see `scheduling.experience`.
+        ("starts", "f8"),
+        ("failures", "f8"),
+        ("cpu_use", "f8"),
+        ("gpu_use", "f8"),
+        ("used_s", "f8"),  # when the two were brought up to date
     ],
     align=True,
 )
+HISTORY: Final = np.dtype(
+    [
+        ("count", "i8"),
+        ("largest_s", "f8"),
+        ("p95_s", "f8"),  # of the last 7 days
+        ("p99_s", "f8"),
+    ],
+    align=True,
+)
+HOUR: Final = np.dtype([("hour", "i8"), ("count", "i8"), ("total_s", "f8")], align=True)
+RATIO: Final = np.dtype([("weight", "f8"), ("total", "f8")], align=True)
+HOURS: Final = 24
+NUM_BINS: Final = 64
+
 SHAPE: Final = np.dtype(
     [
         ("queue_start", "i8"),
@@ -214,6 +245,13 @@ class Snapshot(Struct):
     node_images: NDArray[np.uint8] = array(np.uint8, 2)
     """(N, I): 1 where the node has the image."""
     image_bytes: NDArray[np.float64] = array(np.float64)  # (I,)
+    histories: Records = array(HISTORY)
+    """(H,): durations of each kind of task, then of each family of workflows."""
+    hours: Records = array(HOUR, 2)  # (H, HOURS): ring of the last hours
+    days: NDArray[np.int64] = array(np.int64, 2)
+    """(H, 7 (NUM_BINS + 1)): ring of the last days; counts by size, then which day it is."""
+    ratios: Records = array(RATIO, 2)
+    """(H, node types): log of real over expected run time."""
     tenant_used: NDArray[np.int64] = array(np.int64, 2)  # (tenants, R)
     tenant_limit: NDArray[np.int64] = array(np.int64, 2)  # (tenants, R)
 

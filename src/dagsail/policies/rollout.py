@@ -149,8 +149,14 @@ def synchronise(source: Snapshot, target: Snapshot) -> None:
     """Make an earlier copy equal again in all that a rollout reads: what is here, not what was."""
     stamp = max(target.status[0].stamp, source.status[0].stamp) + 1
     target.status[:] = source.status
-    target.status[0].stamp = stamp  # memories know their caches by it
-    target.nodes[:] = source.nodes
+    target.status[0].stamp = stamp  # memories know their caches by it, and by nodes' versions
+    for node in range(source.nodes.shape[0]):
+        version = max(target.nodes[node].version, source.nodes[node].version) + 1
+        target.nodes[node] = source.nodes[node]
+        target.nodes[node].version = version
+    target.histories[:] = source.histories
+    target.ratios[:] = source.ratios
+    target.hours[:] = source.hours
     target.shapes[:] = source.shapes
     target.node_free[:] = source.node_free
     target.node_devices[:] = source.node_devices

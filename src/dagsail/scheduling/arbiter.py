@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dagsail.domain.snapshot import BOUND, READY, Snapshot
 from dagsail.kernels import entry, inlined, kernel
-from dagsail.scheduling import estimates, queue
+from dagsail.scheduling import estimates, experience, queue
 from dagsail.scheduling.constraints import legality
 
 
@@ -50,6 +50,7 @@ def take_worker(snapshot: Snapshot, task: int, worker: int, node: int) -> None:
     """Give one worker of a task its resources on a node. The caller has checked legality."""
     shape = snapshot.tasks[task].shape
     row = snapshot.shapes[shape]
+    experience.age_use(snapshot, node)
     for resource in range(snapshot.node_free.shape[1]):
         snapshot.node_free[node, resource] -= snapshot.shape_request[shape, resource]
     slot = snapshot.workers[snapshot.tasks[task].worker_start + worker]
@@ -59,6 +60,7 @@ def take_worker(snapshot: Snapshot, task: int, worker: int, node: int) -> None:
         slot.devices = _take_devices(snapshot, shape, node)
     here = snapshot.nodes[node]
     here.num_running += 1
+    here.version += 1
     here.cpu_default += row.cpu_default
     here.memory_default += row.memory_default
     if row.tenant >= 0:
@@ -74,6 +76,7 @@ def return_worker(snapshot: Snapshot, task: int, worker: int) -> None:
     row = snapshot.shapes[shape]
     slot = snapshot.workers[snapshot.tasks[task].worker_start + worker]
     node = slot.node
+    experience.age_use(snapshot, node)
     for resource in range(snapshot.node_free.shape[1]):
         snapshot.node_free[node, resource] += snapshot.shape_request[shape, resource]
     if slot.devices != 0:
@@ -81,6 +84,7 @@ def return_worker(snapshot: Snapshot, task: int, worker: int) -> None:
         slot.devices = 0
     here = snapshot.nodes[node]
     here.num_running -= 1
+    here.version += 1
     here.cpu_default -= row.cpu_default
     here.memory_default -= row.memory_default
     if row.tenant >= 0:

@@ -80,6 +80,7 @@ class _Assembler:
         self.image_bytes: dict[str, float] = {}
         self.images: dict[str, int] = {}
         self.kinds: dict[str, int] = {}
+        self.families: dict[str, int] = {}
         self.tenants: dict[str, int] = {}
         self.blocks: dict[tuple[int, int, int, int], _Block] = {}
         self.kept: list[Workflow] = []
@@ -204,6 +205,7 @@ class _Assembler:
             image_bytes=np.array(list(self.image_bytes.values()) or [0.0]),
             tenant_used=used,
             tenant_limit=limit,
+            **self._experience(),
         )
         snapshot.shapes["queue_size"] = 0
         return snapshot, Names(
@@ -213,6 +215,20 @@ class _Assembler:
             tuple(task.id for arrival in arrivals for task in arrival.workflow.tasks),
             tuple(self.tenants),
         )
+
+    def _experience(self) -> dict[str, Any]:
+        """Nothing has been seen of any kind of task or family of workflows."""
+        count = len(self.kinds) + len(self.families)
+        hours = np.zeros((count, arrays.HOURS), arrays.HOUR)
+        hours["hour"] = -arrays.HOURS
+        days = np.zeros((count, 7, arrays.NUM_BINS + 1), np.int64)
+        days[:, :, -1] = -7
+        return {
+            "histories": np.zeros(count, arrays.HISTORY),
+            "hours": hours,
+            "days": days.reshape(count, -1),
+            "ratios": np.zeros((count, len(self.machines.type_examples)), arrays.RATIO),
+        }
 
     def _status(self) -> Any:
         startup = self.scenario.startup
@@ -233,6 +249,10 @@ class _Assembler:
         workflows["num_tasks"] = workflows["tasks_left"] = sizes
         workflows["tenant"] = [block.tenant for block in blocks]
         workflows["priority"] = [a.workflow.priority for a in arrivals]
+        workflows["family"] = [
+            len(self.kinds) + self.families.setdefault(a.workflow.family, len(self.families))
+            for a in arrivals
+        ]
         workflows["arrival_s"] = [a.time_s for a in arrivals]
         workflows["remaining_s"] = [block.work_s for block in blocks]
         workflows["critical_path_s"] = [block.critical_path_s for block in blocks]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dagsail.domain import snapshot as arrays
-from dagsail.domain.cluster import Cluster, Node
+from dagsail.domain.cluster import POOLS, Cluster, Node
 from dagsail.domain.units import GPU, GPU_MILLI
 
 
@@ -85,6 +85,13 @@ class ClusterArrays:
             "gpu_link_bytes_per_s",
         ):
             nodes[name] = [getattr(node, name) for node in self.cluster.nodes]
+        nodes["pool"] = [POOLS.index(node.pool) for node in self.cluster.nodes]
+        nodes["gpu_memory_bytes"] = [node.gpu_memory_bytes for node in self.cluster.nodes]
+        nodes["gpu_column"] = -1
+        for resource in (GPU, GPU_MILLI):
+            if resource in self.resources:
+                column = self.resources.index(resource)
+                nodes["gpu_column"][self.allocatable[:, column] > 0] = column
         return nodes
 
     def devices(self) -> Any:

@@ -52,11 +52,28 @@ class Memory(Struct):
     # For policies that weigh features; W workers, N nodes, S shapes.
     weights: NDArray[np.float64] = array(np.float64)
     """Of all features, in the order of their schema."""
+    lasting_sum: NDArray[np.float64] = array(np.float64)
+    """(T,): weighted sum of those features of a task that do not change while it waits."""
+    lasting_attempt: NDArray[np.int64] = array(np.int64)
+    """(T,): attempt for which it was computed."""
     features: NDArray[np.float64] = array(np.float64)
     """Room for the features of one question."""
     options: NDArray[np.float64] = array(np.float64)
     """Room for what the nodes of one task offer at best."""
     capacity: NDArray[np.float64] = array(np.float64)  # (R,): of the whole cluster
+    surroundings: NDArray[np.float64] = array(np.float64)
+    """The mean price of a node, then what is counted once an instant for global features."""
+    zone_share: NDArray[np.float64] = array(np.float64)
+    """(N,): nodes of a node's zone over all nodes."""
+    node_rows: NDArray[np.float64] = array(np.float64, 2)
+    """(N, F): features of each node, and for which state of it they were computed."""
+    node_versions: NDArray[np.int64] = array(np.int64)
+    pair_rows: NDArray[np.float64] = array(np.float64, 2)
+    """Room for the features of several nodes for one task."""
+    growth: NDArray[np.float64] = array(np.float64, 2)
+    """(S, N): growth of fragmentation by one worker of a shape on a node."""
+    growth_version: NDArray[np.int64] = array(np.int64, 2)
+    """(S, N): version of the node for which it was computed."""
     typical: NDArray[np.int64] = array(np.int64)
     """The most frequent shapes."""
     typical_share: NDArray[np.float64] = array(np.float64)

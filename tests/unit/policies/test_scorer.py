@@ -124,7 +124,7 @@ def _features_of(snapshot: Any, memory: Any) -> dict[str, NDArray[np.float64]]:
         out = np.full(schema.NUM_TASK, np.nan)
         features.task_features(snapshot, memory, int(task), out)
         found["task"].append(out)
-        options = np.zeros(4)
+        options = np.zeros(features.NUM_OPTIONS)
         if not features.find_options(snapshot, int(task), options) or np.isinf(options[0]):
             continue
         for place in range(len(snapshot.nodes)):
@@ -133,7 +133,7 @@ def _features_of(snapshot: Any, memory: Any) -> dict[str, NDArray[np.float64]]:
                 features.pair_features(snapshot, memory, int(task), place, options, out)
                 found["pair"].append(out)
         out = np.full(schema.NUM_WAIT, np.nan)
-        target, _ = features.wait_features(snapshot, memory, int(task), options[0], out)
+        target, _ = features.wait_features(snapshot, memory, int(task), options, options[0], out)
         if target >= 0:
             found["wait"].append(out)
     return {part: np.array(rows) for part, rows in found.items()}

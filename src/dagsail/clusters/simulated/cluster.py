@@ -152,7 +152,11 @@ class Simulation:
     def _recover(self, code: int) -> None:
         """Grow the log, or give up with the reason."""
         if code == engine.STUCK:
-            raise StuckError(self._why_stuck())
+            raise self.stuck()
+        self.grow_log()
+
+    def grow_log(self) -> None:
+        """Make room for more attempts; `world` is another object afterwards."""
         world = self.world
         self.world = world.replace(
             attempts=np.concatenate([world.attempts, np.zeros_like(world.attempts)]),
@@ -160,6 +164,10 @@ class Simulation:
                 [world.attempt_workers, np.zeros_like(world.attempt_workers)]
             ),
         )
+
+    def stuck(self) -> StuckError:
+        """Why the run cannot go on."""
+        return StuckError(self._why_stuck())
 
     def _why_stuck(self) -> str:
         left = int(self.world.law[0]["tasks_left"])

@@ -19,7 +19,7 @@ from dagsail.clusters.simulated.world import (
 from dagsail.domain import snapshot as states
 from dagsail.domain.snapshot import Snapshot
 from dagsail.kernels import kernel
-from dagsail.scheduling import arbiter, queue
+from dagsail.scheduling import arbiter, experience, queue
 
 
 @kernel
@@ -66,6 +66,9 @@ def _leave(snapshot: Snapshot, world: World, task: int, outcome: int) -> None:
         note_progress(snapshot, world)
     if world.law[0].interferes and was_running:
         interference.change_pressure(snapshot, world, task, -1.0)
+    if outcome <= FAILED and not snapshot.shapes[row.shape].is_virtual:
+        run_s = snapshot.status[0].now_s - row.start_s
+        experience.note_end(snapshot, task, run_s, outcome == FINISHED)
     arbiter.release(snapshot, task)
 
 
@@ -121,6 +124,8 @@ def _count_down(snapshot: Snapshot, world: World, task: int) -> None:
         workflow.finish_s = snapshot.status[0].now_s
         if workflow.state != states.CANCELLED:
             workflow.state = states.FINISHED
+            flow_s = workflow.finish_s - workflow.arrival_s
+            experience.note_flow(snapshot, row.workflow, flow_s)
 
 
 @kernel

@@ -16,6 +16,8 @@ def change_pressure(snapshot: Snapshot, world: World, task: int, sign: float) ->
         machine = world.machines[snapshot.workers[slot].node]
         machine.memory_pressure += sign * row.memory_bandwidth_demand
         machine.disk_pressure += sign * row.io_demand
+        node = snapshot.nodes[snapshot.workers[slot].node]
+        node.disk_pressure = machine.disk_pressure / machine.disk_speed
     for slot in range(row.worker_start, row.worker_start + row.num_workers):
         disturb(snapshot, world, snapshot.workers[slot].node)
 

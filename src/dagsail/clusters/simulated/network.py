@@ -208,6 +208,10 @@ def share(snapshot: Snapshot, world: World, timer: int) -> None:
                     _use(world, 0, flow.source, rate)
                     _use(world, 1, flow.target, rate)
                     unfixed -= 1
+    for node in range(num_nodes):
+        here = snapshot.nodes[node]
+        here.net_out_ratio = 1.0 - world.link_left[0, node] / here.nic_bytes_per_s
+        here.net_in_ratio = 1.0 - world.link_left[1, node] / here.nic_bytes_per_s
     _set_next(snapshot, world, timer)
 
 

@@ -135,6 +135,7 @@ def on_foreign_tick(snapshot: Snapshot, world: World, timer: int) -> None:
             more = min(more, snapshot.node_free[node, resource])
             world.foreign[node, resource] += more
             snapshot.node_free[node, resource] -= more
+            snapshot.nodes[node].version += 1
             gave_back = gave_back or more < 0
         if gave_back:
             arbiter.unblock(snapshot, node)

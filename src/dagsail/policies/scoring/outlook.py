@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from dagsail.domain.snapshot import Snapshot
-from dagsail.kernels import kernel
+from dagsail.kernels import inlined, kernel
 from dagsail.scheduling import estimates
 from dagsail.scheduling.listing import Memory
 
@@ -50,11 +50,16 @@ def _enter(snapshot: Snapshot, memory: Memory, slot: int) -> None:
         memory.next_leaver[before] = slot
 
 
+@inlined
+def version_of(snapshot: Snapshot, node: int) -> int:
+    """Differs between instants and, within one, whenever something was placed on the node."""
+    return snapshot.status[0].stamp * _MANY_CHANGES + snapshot.nodes[node].num_running
+
+
 @kernel
 def room_s(snapshot: Snapshot, memory: Memory, shape: int, node: int) -> float:
     """When one worker of a shape is expected to fit on a node behind all claims; inf if never."""
-    changes = memory.num_claims[node] + snapshot.nodes[node].num_running
-    version = snapshot.status[0].stamp * _MANY_CHANGES + changes
+    version = version_of(snapshot, node) + memory.num_claims[node]
     if memory.room_version[shape, node] != version:
         memory.room_version[shape, node] = version
         memory.room_s[shape, node] = _room_s(snapshot, memory, shape, node)

@@ -87,6 +87,40 @@ def is_open(snapshot: Snapshot, task: int, node: int) -> bool:
     return reserved_for < 0 or reserved_for == task
 
 
+@kernel
+def group_fits(snapshot: Snapshot, task: int) -> bool:
+    """Whether all workers of a task could start at once; nodes that hold several count so often."""
+    row = snapshot.tasks[task]
+    if row.num_workers == 1:
+        return True
+    places = 0
+    for node in range(snapshot.nodes.shape[0]):
+        if fits(snapshot, row.shape, node) and is_open(snapshot, task, node):
+            places += _free_places(snapshot, row.shape, node)
+    return places >= row.num_workers
+
+
+@kernel
+def _free_places(snapshot: Snapshot, shape: int, node: int) -> int:
+    """Workers of a shape that the free amounts of a node hold."""
+    places = snapshot.workers.shape[0]
+    for resource in range(snapshot.node_free.shape[1]):
+        request = snapshot.shape_request[shape, resource]
+        if request > 0:
+            places = min(places, snapshot.node_free[node, resource] // request)
+    demand = snapshot.shapes[shape].gpu_milli
+    devices = snapshot.node_devices
+    if demand > 0 and devices.shape[1] > 0:
+        held = 0
+        for device in range(devices.shape[1]):
+            if demand < 1000:
+                held += devices[node, device] // demand
+            elif devices[node, device] == 1000:
+                held += 1
+        places = min(places, held if demand < 1000 else held * 1000 // demand)
+    return places
+
+
 @entry
 def verdict(snapshot: Snapshot, task: int, node: int) -> int:
     """LEGAL, or the code of the first rule that refuses the pair."""

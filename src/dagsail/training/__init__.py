@@ -1,0 +1,1 @@
+"""How weights are found: the environment, rewards, and the algorithms that use them."""
