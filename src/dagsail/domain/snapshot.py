@@ -135,15 +135,12 @@ NODE: Final = np.dtype(
 HISTORY: Final = np.dtype(
     [
         ("count", "i8"),
-        ("largest_s", "f8"),
         ("p95_s", "f8"),  # of the last 7 days
         ("p99_s", "f8"),
     ],
     align=True,
 )
-HOUR: Final = np.dtype([("hour", "i8"), ("count", "i8"), ("total_s", "f8")], align=True)
 RATIO: Final = np.dtype([("weight", "f8"), ("total", "f8")], align=True)
-HOURS: Final = 24
 NUM_BINS: Final = 64
 
 SHAPE: Final = np.dtype(
@@ -247,7 +244,6 @@ class Snapshot(Struct):
     image_bytes: NDArray[np.float64] = array(np.float64)  # (I,)
     histories: Records = array(HISTORY)
     """(H,): durations of each kind of task, then of each family of workflows."""
-    hours: Records = array(HOUR, 2)  # (H, HOURS): ring of the last hours
     days: NDArray[np.int64] = array(np.int64, 2)
     """(H, 7 (NUM_BINS + 1)): ring of the last days; counts by size, then which day it is."""
     ratios: Records = array(RATIO, 2)

@@ -59,7 +59,6 @@ DEFAULT_POLICIES: Final = (
     "heft",
     "tetris",
     "scorer",
-    "portfolio",
 )
 """What `demo` and `compare` show unless told otherwise: one of each way of thinking."""
 

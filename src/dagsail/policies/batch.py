@@ -49,9 +49,7 @@ def prepare(snapshot: Snapshot, seed: int) -> Memory:
 def batch_schedule(snapshot: Snapshot, memory: Memory, limit: int, mode: int) -> int:
     """Place up to `limit` ready tasks in the order of `mode`; returns how many."""
     status = snapshot.status[0]
-    for index in range(status.num_incoming):
-        queue.push(snapshot, snapshot.incoming[index])
-    status.num_incoming = 0
+    queue.take_in(snapshot)
     tasks = np.empty(_MAX_TASKS, np.int64)
     placed = 0
     while placed < limit:

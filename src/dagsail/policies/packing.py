@@ -28,9 +28,7 @@ def alignment(snapshot: Snapshot, shape: int, node: int) -> float:
 def queue_by_remaining_work(snapshot: Snapshot) -> None:
     """Queue incoming tasks and order every queue by the work left in the task's workflow."""
     status = snapshot.status[0]
-    for index in range(status.num_incoming):
-        queue.push(snapshot, snapshot.incoming[index])
-    status.num_incoming = 0
+    queue.take_in(snapshot)
     for index in range(status.num_active):
         row = snapshot.shapes[snapshot.active[index]]
         for position in range(row.queue_size):

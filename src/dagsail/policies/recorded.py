@@ -27,9 +27,7 @@ NEXT: Final = 0
 def follow(snapshot: Snapshot, memory: Memory, limit: int) -> int:
     """Place what the record placed at this time."""
     status = snapshot.status[0]
-    for index in range(status.num_incoming):
-        queue.push(snapshot, snapshot.incoming[index])
-    status.num_incoming = 0
+    queue.take_in(snapshot)
     status.has_waiting = 1
     placed = 0
     row = memory.ints[NEXT]

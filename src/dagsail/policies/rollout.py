@@ -18,12 +18,9 @@ from dagsail.scheduling import arbiter, estimates, listing, queue
 from dagsail.scheduling.listing import Memory, Rules
 
 FLOW_S: Final = 0
-LATE: Final = 1
-COST_USD: Final = 2
-COMPLETE: Final = 3
-NUM_OUTCOMES: Final = 4
-"""What a rollout tells: sum of completion times, late workflows weighted by priority, cost of what
-is placed from now on, and 1 if every workflow ended."""
+COMPLETE: Final = 1
+NUM_OUTCOMES: Final = 2
+"""What a rollout tells: sum of completion times, and 1 if every workflow ended."""
 
 
 @entry
@@ -66,7 +63,6 @@ def roll_out(
             queue.restore(snapshot)
             for index in range(status.num_placed):
                 size = _push(snapshot, heap, size, snapshot.placed[index])
-                out[COST_USD] += _cost_usd(snapshot, snapshot.placed[index])
         if size == 0:
             break
         # 3. On to the next end.
@@ -78,8 +74,9 @@ def roll_out(
     # 4. What came of it.
     out[COMPLETE] = 1.0 if status.num_ready == 0 or left == 0 else 0.0
     for workflow in range(status.num_arrived):
-        if snapshot.workflows[workflow].tasks_left > 0:
-            _count(snapshot, workflow, status.now_s + _path_left_s(snapshot, workflow), out)
+        flow = snapshot.workflows[workflow]
+        if flow.tasks_left > 0:
+            out[FLOW_S] += status.now_s + _path_left_s(snapshot, workflow) - flow.arrival_s
 
 
 @kernel
@@ -93,20 +90,12 @@ def _finish(snapshot: Snapshot, task: int, out: NDArray[np.float64]) -> None:
     flow.tasks_left -= 1
     flow.remaining_s -= row.mean_s * row.num_workers
     if flow.tasks_left == 0:
-        _count(snapshot, row.workflow, status.now_s, out)
+        out[FLOW_S] += status.now_s - flow.arrival_s
     for index in range(row.child_start, row.child_end):
         child = snapshot.children[index].task
         snapshot.tasks[child].parents_left -= 1
         if snapshot.tasks[child].parents_left == 0:
             queue.make_ready(snapshot, child)
-
-
-@kernel
-def _count(snapshot: Snapshot, workflow: int, end_s: float, out: NDArray[np.float64]) -> None:
-    flow = snapshot.workflows[workflow]
-    out[FLOW_S] += end_s - flow.arrival_s
-    if end_s > flow.deadline_s:
-        out[LATE] += 1.0 / (1.0 + flow.priority)
 
 
 @kernel
@@ -117,15 +106,6 @@ def _path_left_s(snapshot: Snapshot, workflow: int) -> float:
         if snapshot.tasks[task].state < FINISHED:
             longest_s = max(longest_s, snapshot.tasks[task].upward_rank_s)
     return longest_s
-
-
-@kernel
-def _cost_usd(snapshot: Snapshot, task: int) -> float:
-    row = snapshot.tasks[task]
-    usd_per_h = 0.0
-    for slot in range(row.worker_start, row.worker_start + row.num_workers):
-        usd_per_h += estimates.usd_per_h(snapshot, row.shape, snapshot.workers[slot].node)
-    return usd_per_h * (row.end_s - row.start_s) / 3600.0
 
 
 @entry
@@ -156,7 +136,6 @@ def synchronise(source: Snapshot, target: Snapshot) -> None:
         target.nodes[node].version = version
     target.histories[:] = source.histories
     target.ratios[:] = source.ratios
-    target.hours[:] = source.hours
     target.shapes[:] = source.shapes
     target.node_free[:] = source.node_free
     target.node_devices[:] = source.node_devices

@@ -219,13 +219,10 @@ class _Assembler:
     def _experience(self) -> dict[str, Any]:
         """Nothing has been seen of any kind of task or family of workflows."""
         count = len(self.kinds) + len(self.families)
-        hours = np.zeros((count, arrays.HOURS), arrays.HOUR)
-        hours["hour"] = -arrays.HOURS
         days = np.zeros((count, 7, arrays.NUM_BINS + 1), np.int64)
         days[:, :, -1] = -7
         return {
             "histories": np.zeros(count, arrays.HISTORY),
-            "hours": hours,
             "days": days.reshape(count, -1),
             "ratios": np.zeros((count, len(self.machines.type_examples)), arrays.RATIO),
         }

@@ -1,9 +1,9 @@
 """Experience: what has been learned from attempts that ended, kept in the snapshot.
 
-For each kind of task the real run times of the last 24 hours and 7 days, how far they were off the
-estimate on each type of node, for each family of workflows its completion times, for each node its
-failures and its use over the last minutes. Whoever executes calls `note_end` and `note_flow`; the
-arbiter keeps the use up to date. Policies see none of it before it has happened.
+For each kind of task the real run times of the last 7 days and how far they were off the estimate
+on each type of node, for each family of workflows its completion times, for each node its failures
+and its use over the last minutes. Whoever executes calls `note_end` and `note_flow`; the arbiter
+keeps the use up to date. Policies see none of it before it has happened.
 """
 
 from __future__ import annotations
@@ -14,13 +14,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dagsail.domain.snapshot import HOURS, NUM_BINS, Snapshot
+from dagsail.domain.snapshot import NUM_BINS, Snapshot
 from dagsail.kernels import inlined, kernel
 
 RECENT_S: Final = 300.0
 """Time constant of the mean use of a node."""
 _BINS_A_DOUBLING: Final = 4
-_HOUR_S: Final = 3600.0
 _DAY_S: Final = 86400.0
 _DAYS: Final = 7
 _FORGET_RATIO: Final = 0.98
@@ -67,16 +66,7 @@ def _note(snapshot: Snapshot, subject: int, seconds: float) -> None:
     """Enter one duration into the windows of a kind or family."""
     now_s = snapshot.status[0].now_s
     history = snapshot.histories[subject]
-    # 1. The hour, for the mean of 24 hours.
-    hour = int(now_s / _HOUR_S)
-    here = snapshot.hours[subject, hour % HOURS]
-    if here.hour != hour:
-        here.hour = hour
-        here.count = 0
-        here.total_s = 0.0
-    here.count += 1
-    here.total_s += seconds
-    # 2. The day, for the percentiles of 7 days.
+    # 1. The day, for the percentiles of 7 days.
     day = int(now_s / _DAY_S)
     first = (day % _DAYS) * (NUM_BINS + 1)
     bins = snapshot.days
@@ -85,9 +75,8 @@ def _note(snapshot: Snapshot, subject: int, seconds: float) -> None:
             bins[subject, first + position] = 0
         bins[subject, first + NUM_BINS] = day
     bins[subject, first + _bin_of(seconds)] += 1
-    # 3. What is read often.
+    # 2. What is read often.
     history.count += 1
-    history.largest_s = max(history.largest_s, seconds)
     if history.count <= _REFRESH or history.count % _REFRESH == 0:
         _refresh(snapshot, subject)
 
@@ -119,20 +108,6 @@ def _percentile_s(counts: NDArray[np.float64], share: float) -> float:
 
 
 @kernel
-def mean_s(snapshot: Snapshot, subject: int) -> float:
-    """Mean duration of a kind or family over the last 24 hours; -1 where nothing ended."""
-    hour = int(snapshot.status[0].now_s / _HOUR_S)
-    count = 0
-    total_s = 0.0
-    for index in range(HOURS):
-        here = snapshot.hours[subject, index]
-        if here.hour > hour - HOURS:
-            count += here.count
-            total_s += here.total_s
-    return total_s / count if count > 0 else -1.0
-
-
-@kernel
 def deviation(snapshot: Snapshot, kind: int, node_type: int) -> float:
     """Mean log of real over expected run time of a kind on a type of node; 0 without history.
 
@@ -146,16 +121,6 @@ def deviation(snapshot: Snapshot, kind: int, node_type: int) -> float:
 def failure_ratio(snapshot: Snapshot, node: int) -> float:
     """Share of the latest attempts on a node that failed, as if one more had not."""
     return snapshot.nodes[node].failures / (snapshot.nodes[node].starts + 1.0)
-
-
-@kernel
-def bound_s(snapshot: Snapshot, kind: int, estimate_s: float) -> float:
-    """The published bound of the run time feature: max(1.5 x mean of 24 hours, largest seen).
-
-    One huge task raises it for good and squashes all others, which is why it is no default.
-    """
-    mean = mean_s(snapshot, kind)
-    return max(1.5 * mean, snapshot.histories[kind].largest_s) if mean >= 0.0 else estimate_s
 
 
 @kernel

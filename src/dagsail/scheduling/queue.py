@@ -75,6 +75,15 @@ def push(snapshot: Snapshot, task: int) -> None:
 
 
 @kernel
+def take_in(snapshot: Snapshot) -> None:
+    """Queue the tasks that became ready since the last decision, under the keys that they have."""
+    status = snapshot.status[0]
+    for index in range(status.num_incoming):
+        push(snapshot, snapshot.incoming[index])
+    status.num_incoming = 0
+
+
+@kernel
 def remove(snapshot: Snapshot, task: int) -> None:
     """Take a task out of the queue, wherever it stands."""
     shape = snapshot.tasks[task].shape

@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-import gymnasium
 import numpy as np
-from gymnasium import spaces
 from numpy.typing import NDArray
 
 from dagsail.clusters.simulated.cluster import Simulation
 from dagsail.domain.cluster import POOLS
+from dagsail.domain.errors import InputError
 from dagsail.policies.scoring import schema
 from dagsail.policies.scoring.observation import (
     MAX_NODES,
@@ -25,6 +24,15 @@ from dagsail.policies.scoring.observation import (
 )
 from dagsail.training.lockstep import Episode, Lockstep
 from dagsail.training.rewards import TERMS, RewardSettings
+
+try:
+    import gymnasium
+    from gymnasium import spaces
+except ModuleNotFoundError:
+    raise InputError(
+        "the environment needs the package gymnasium, which is not installed;"
+        " run: pip install 'dagsail[train]'"
+    ) from None
 
 Observations = dict[str, NDArray[Any]]
 

@@ -124,9 +124,7 @@ def observe(snapshot: Snapshot, memory: Memory, out: Observation, row: int) -> i
 def _queue_all(snapshot: Snapshot, memory: Memory) -> None:
     """Queue what became ready and order all that waits by the scorer."""
     status = snapshot.status[0]
-    for index in range(status.num_incoming):
-        queue.push(snapshot, snapshot.incoming[index])
-    status.num_incoming = 0
+    queue.take_in(snapshot)
     for index in range(status.num_active):
         shape = snapshot.shapes[snapshot.active[index]]
         for position in range(shape.queue_size):
