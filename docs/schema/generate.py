@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 
 from dagsail.clusters import catalog, scenario_file
+from dagsail.documents import json_schema
+from dagsail.training.settings import Training
 from dagsail.workloads import native
 
 
@@ -15,6 +17,7 @@ def schemas() -> dict[str, str]:
         "workflow.json": native.schema(),
         "cluster.json": catalog.schema(),
         "scenario.json": scenario_file.schema(),
+        "training.json": json_schema(Training),
     }
     return {name: json.dumps(schema, indent=2) + "\n" for name, schema in by_name.items()}
 

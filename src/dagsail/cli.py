@@ -11,12 +11,15 @@ from typing import Final
 import click
 
 from dagsail import compose
+from dagsail.commands.bundle import bundle
 from dagsail.commands.compare import compare
 from dagsail.commands.demo import demo
+from dagsail.commands.evaluate import evaluate
 from dagsail.commands.inspect import inspect
 from dagsail.commands.listings import clusters, families, policies
 from dagsail.commands.replay import replay
 from dagsail.commands.simulate import simulate
+from dagsail.commands.train import train
 from dagsail.domain.errors import DagsailError
 
 DONE: Final = 0
@@ -69,7 +72,10 @@ def command_line(ctx: click.Context, version: bool, debug: bool) -> None:
         click.echo(ctx.get_help())
 
 
-for _command in (demo, inspect, simulate, compare, replay, policies, clusters, families):
+_COMMANDS = (
+    demo, inspect, simulate, compare, replay, policies, clusters, families, train, evaluate, bundle,
+)  # fmt: skip
+for _command in _COMMANDS:
     command_line.add_command(_command)
 
 

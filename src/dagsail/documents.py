@@ -203,8 +203,11 @@ def _follow(steps: list[tuple[str, str]], value: Any, kind: Any) -> tuple[str, A
     """Walk a path through the plain value and its type: path as text, value and type there."""
     path = ""
     for field, index in steps:
+        tags = _tags(kind)
         kind = _alternative(kind, value)
-        if field:
+        if tags and field == kind.__struct_config__.tag_field:
+            path, value, kind = f"{path}.{field}", value.get(field), Literal[tuple(tags)]
+        elif field:
             path = f"{path}.{field}" if path else field
             fields = {item.encode_name: item.type for item in msgspec.structs.fields(kind)}
             value, kind = value.get(field), fields[field]
@@ -235,7 +238,18 @@ def _alternative(kind: Any, value: object) -> Any:
         return kind
     mapping = isinstance(value, dict)
     matching = [c for c in choices if (isinstance(c, type) and issubclass(c, Strict)) == mapping]
-    return _alternative((matching or choices)[0], value)
+    tagged = [c for tag, c in _tags(kind).items() if mapping and _tag_of(value, c) == tag]
+    return _alternative((tagged or matching or choices)[0], value)
+
+
+def _tag_of(mapping: Any, struct: Any) -> Any:
+    return mapping.get(struct.__struct_config__.tag_field)
+
+
+def _tags(kind: Any) -> dict[str, Any]:
+    """The structs of a union by the tag that tells them apart; empty where there is no such."""
+    configs = {c: getattr(c, "__struct_config__", None) for c in get_args(kind)}
+    return {str(config.tag): c for c, config in configs.items() if config and config.tag}
 
 
 def json_schema(

@@ -27,6 +27,16 @@ CYCLE = FLOW.replace("{id: a, runtime: 10,", "{id: a, runtime: 10, dependsOn: [b
 HUGE = FLOW.replace("{cpu: 1, memory: 1Gi}", "{cpu: 999}", 1)
 
 
+TRAINING = """
+apiVersion: dagsail.io/v1alpha1
+kind: Training
+metadata: {{name: small}}
+spec:
+  stages: [{{algorithm: ppo}}]
+  {}
+"""
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working folder with a few files, good and bad."""
@@ -37,6 +47,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "empty.yaml": "",
         "cut.json": '{"name": "x", "workflow": {"tasks": [',
         "words.txt": "Dear reader,\n",
+        "good.yaml": TRAINING.format(""),
+        "lost.yaml": TRAINING.format("workloads: [no.yaml]"),
+        "rules.yaml": TRAINING.format("validation: {rules: [hefd]}"),
+        "start.yaml": TRAINING.format("start: none"),
     }
     for name, text in texts.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
@@ -54,7 +68,10 @@ def script(*arguments: str, **environment: str) -> subprocess.CompletedProcess[s
     )
 
 
-COMMANDS = ("demo", "inspect", "simulate", "compare", "replay", "policies", "clusters", "families")
+COMMANDS = (
+    "demo", "inspect", "simulate", "compare", "replay", "policies", "clusters", "families", "train",
+    "evaluate", "bundle",
+)  # fmt: skip
 
 
 def test_help_lists_all_commands(capsys: pytest.CaptureFixture[str]) -> None:
@@ -169,6 +186,21 @@ WRONG = [
     (["clusters", "mixd"], "did you mean 'mixed'?"),
     (["replay", "flow.yaml"], "no line of a decision record"),
     (["replay", "missing"], "missing: no such file"),
+    (["compare", "flow.yaml", "--policy", "heft:cost=1"], "'heft' takes no objective"),
+    (["compare", "flow.yaml", "--policy", "learned:price=1"], "no aim 'price'; allowed are"),
+    (["compare", "flow.yaml", "--policy", "./flow.yaml"], "expected 'ScorerWeights'"),
+    (["compare", "flow.yaml", "--policy", "./none"], "none: no such file"),
+    (["train", "flow.yaml"], "expected 'Training'"),
+    (["train", "none.yaml"], "none.yaml: no such file"),
+    (["train", "lost.yaml"], "no.yaml: no such file"),
+    (["train", "rules.yaml"], "did you mean 'heft'"),
+    (["train", "start.yaml"], "no such folder; name one made by 'dagsail train'"),
+    (["train", "good.yaml", "--resume"], "there is nothing to resume"),
+    (["evaluate", "."], "is no bundle"),
+    (["evaluate", "learned", "elt"], "did you mean 'etl'?"),
+    (["bundle", "verify", "none"], "none: no such folder"),
+    (["bundle", "show", "."], "is no bundle"),
+    (["bundle", "use", ".", "current"], "is no bundle"),
     (["simulat"], "did you mean 'simulate'?"),
     (["xyzzy"], "No such command 'xyzzy'"),
     (["simulate", "flow.yaml", "--xyzzy"], "'--xyzzy'"),

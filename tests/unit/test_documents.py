@@ -26,6 +26,7 @@ from dagsail.documents import (
 )
 from dagsail.domain.errors import FormatError, InputError
 from dagsail.scalars import Bytes, BytesPerS, CudaVersion, Number, Resources, Seconds, nearest
+from dagsail.training.settings import Training, read_training
 from dagsail.workloads import native
 
 HUGE = 1 << 20_000
@@ -34,11 +35,13 @@ READERS: dict[str, Any] = {
     "workflow": native.read,
     "cluster": catalog.read,
     "scenario": scenario_file.read_scenario,
+    "training": read_training,
 }
 SCHEMAS = {
     "workflow": native.schema(),
     "cluster": catalog.schema(),
     "scenario": scenario_file.schema(),
+    "training": json_schema(Training),
 }
 
 
@@ -291,8 +294,10 @@ def test_schema_refuses_unknown_keys_at_every_level(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", sorted(SCHEMAS))
-def test_the_page_on_file_formats_names_every_key(kind: str) -> None:
-    page = (ROOT / "docs" / "file-formats.md").read_text("utf-8")
+def test_a_page_names_every_key(kind: str) -> None:
+    page = "".join(
+        (ROOT / "docs" / name).read_text("utf-8") for name in ("file-formats.md", "training.md")
+    )
     keys = [key for part in SCHEMAS[kind]["$defs"].values() for key in part["properties"]]
     assert [key for key in keys if f"`{key}`" not in page and f"{key}:" not in page] == []
 

@@ -25,14 +25,7 @@ from dagsail.domain.errors import UnknownNameError
     help="Names, 'default' or 'all'.",
 )
 @options.world
-@click.option(
-    "--seeds",
-    type=options.Whole(1, 10_000),
-    metavar="N",
-    default=20,
-    show_default=True,
-    help="How many runs of each policy; below 6 every difference counts as noise.",
-)
+@options.seeds
 @click.option(
     "--reference",
     metavar="P",

@@ -178,6 +178,14 @@ def overrides(settings: dict[str, Any]) -> Overrides:
     return Overrides(**{name: settings[name] for name in names})
 
 
+seeds = click.option(
+    "--seeds",
+    type=Whole(1, 10_000),
+    metavar="N",
+    default=20,
+    show_default=True,
+    help="How many runs of each policy; below 6 every difference counts as noise.",
+)
 timeline = click.option(
     "--timeline",
     type=Output(),

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
+from dagsail.compose.policies import policies_of, policy_names
 from dagsail.compose.sources import MAX_WORKFLOWS, cluster_of, is_name, workload_of
 from dagsail.domain.errors import InputError
 from dagsail.domain.scenario import ArrivalKind, Scenario
@@ -19,7 +20,6 @@ from dagsail.workloads.families import DEFAULT_COUNTS, FAMILIES
 if TYPE_CHECKING:
     from dagsail.domain.cluster import Cluster
     from dagsail.domain.workflow import Arrival
-    from dagsail.scheduling.ports import Policy
     from dagsail.workloads.workload import Workload
 
 __all__ = [
@@ -183,39 +183,6 @@ def scenario_of(path: str | None, overrides: Overrides) -> Scenario:
 
 def _first(override: T | None, setting: T) -> T:
     return setting if override is None else override
-
-
-def policy_names(text: str) -> tuple[str, ...]:
-    """The names in a comma-separated list, each once; `all` and `default` stand for many.
-
-    Raises:
-        UnknownNameError: naming the near miss.
-        InputError: if the list is empty.
-    """
-    from dagsail.policies import DEFAULT_POLICIES, POLICIES
-
-    groups = {"all": tuple(entry.name for entry in POLICIES), "default": DEFAULT_POLICIES}
-    names: dict[str, None] = {}
-    for part in text.split(","):
-        name = part.strip()
-        if name in groups:
-            names |= dict.fromkeys(groups[name])
-        elif name:
-            names[POLICIES.get(name).name] = None
-    if not names:
-        raise InputError("--policy: the list is empty; 'dagsail policies' lists all names")
-    return tuple(names)
-
-
-def policies_of(names: Sequence[str]) -> list[Policy]:
-    """The policies of these names.
-
-    Raises:
-        UnknownNameError: naming the near miss.
-    """
-    from dagsail.policies import policy
-
-    return [policy(name) for name in names]
 
 
 def reference_of(names: Sequence[str]) -> str:

@@ -10,6 +10,7 @@ DagsailError
 │   ├── UnknownNameError  no policy, family or cluster of that name (near miss suggested)
 │   ├── InfeasibleError   a task fits on no node, even an empty one
 │   └── OutputError       a result cannot be written where the caller wants it
+├── TrainingError         a training cannot go on: a reward or loss is not a number
 └── StuckError            a simulation cannot go on; names the blocked task and why
 ```
 
@@ -57,3 +58,7 @@ class OutputError(InputError):
 
 class StuckError(DagsailError):
     """A simulation cannot go on: tasks are left and nothing will ever happen again."""
+
+
+class TrainingError(DagsailError):
+    """A training cannot go on: a reward, loss or weight is not a number."""

@@ -10,6 +10,7 @@ from typing import Any, Final, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from dagsail.evaluation.aims import AIM_METRICS, composite
 from dagsail.evaluation.load import Load, load_warnings, mean_of
 from dagsail.evaluation.metrics import METRICS, Metrics
 from dagsail.evaluation.statistics import (
@@ -19,6 +20,7 @@ from dagsail.evaluation.statistics import (
     compare_paired,
     estimate,
 )
+from dagsail.policies.scoring.objective import Objective
 
 Floats = NDArray[np.float64]
 
@@ -89,6 +91,14 @@ class Comparison:
         """How a policy differs from another, or from `BEST`, in one of the headlines."""
         better = cast(Literal["lower", "higher"], _BETTER[metric])
         return compare_paired(self.values(policy, metric), self.values(against, metric), better)
+
+    def composite(self, policy: str, objective: Objective, reference: str) -> Floats:
+        """Weighted sum of the aims over those of another policy, by seed. (seeds,)."""
+        found, others = (
+            np.column_stack([self.values(name, metric) for metric in AIM_METRICS])
+            for name in (policy, reference)
+        )
+        return np.array([composite(f, o, objective) for f, o in zip(found, others, strict=True)])
 
     def wins(self, policy: str, metric: str) -> int:
         """At how many seeds no other policy was better."""

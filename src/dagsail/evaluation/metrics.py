@@ -15,6 +15,7 @@ from dagsail.domain.snapshot import CANCELLED, FINISHED, Snapshot
 from dagsail.domain.units import CPU, MEMORY
 from dagsail.evaluation import occupation as occupations
 from dagsail.evaluation import soft_constraints
+from dagsail.evaluation.aims import late_ratio
 from dagsail.evaluation.bounds import makespan_bound
 from dagsail.evaluation.waiting import queue_percentile, waits_s
 from dagsail.evaluation.window import Window, whole_run
@@ -65,6 +66,7 @@ METRICS: Final = (
         "share of workflows with a deadline (own or of a task) that met all of them",
         "higher",
     ),
+    Metric("late_ratio", "ratio", "late workflows over those with a deadline, weighted 4 3 2 1"),
     *_by_priority(
         "start_sla_ratio",
         "ratio",
@@ -140,6 +142,7 @@ def _completion(run: Run, window: Window) -> Metrics:
         "jct_bound_s": _mean(done["critical_path_s"]),
         "slowdown_mean": _mean(slowdown),
         "tenant_fairness": _jain(done["tenant"][has_bound], slowdown),
+        "late_ratio": late_ratio(measured),
         "failed_ratio": float((measured["state"] == CANCELLED).mean()),
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, Final
 
 from dagsail.registry import Registry
@@ -47,6 +48,11 @@ POLICIES.add(
     "dagsail.policies.portfolio:POLICY",
     "plays six rules forward from time to time, follows the best",
 )
+POLICIES.add(
+    "learned",
+    "dagsail.policies.neural.learned:default_policy",
+    "a trained network decides; the objective is its input: learned:completion=1+cost=1",
+)
 
 DEFAULT_POLICIES: Final = (
     "fifo",
@@ -59,6 +65,7 @@ DEFAULT_POLICIES: Final = (
     "heft",
     "tetris",
     "scorer",
+    "learned",
 )
 """What `demo` and `compare` show unless told otherwise: one of each way of thinking."""
 
@@ -69,5 +76,6 @@ def policy(name: str) -> Policy:
     Raises:
         UnknownNameError: naming the near miss.
     """
-    loaded: Policy = POLICIES.get(name).load()
-    return loaded
+    loaded = POLICIES.get(name).load()
+    made: Policy = loaded() if inspect.isfunction(loaded) else loaded
+    return made

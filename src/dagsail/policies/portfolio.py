@@ -106,6 +106,7 @@ class Portfolio:
         state.looked_s = float(snapshot.status[0]["now_s"])
         for index, rule in enumerate(self.rules):
             rollout.synchronise(snapshot, state.scratch)
+            state.plays[index].patient_s[:] = -np.inf  # who waited in the last play
             rollout.roll_out(
                 state.scratch,
                 state.plays[index],

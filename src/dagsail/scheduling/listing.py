@@ -28,7 +28,7 @@ NOWHERE: Final = -1
 NOT_YET: Final = -2
 """Answer of a node rule: the task fits, but waiting is better."""
 
-_MAX_DEFERRED: Final = 64
+_MAX_DEFERRED: Final = 16
 """Tasks of one decision that may wait while others of their shape are tried."""
 
 
@@ -95,6 +95,10 @@ class Memory(Struct):
     num_claims: NDArray[np.int64] = array(np.int64)  # (N,)
     claim_s: NDArray[np.float64] = array(np.float64)
     """(N,): when the last claimant expects to start."""
+    patient_s: NDArray[np.float64] = array(np.float64)
+    """(T,): until when a task that waits is not asked again."""
+    awaited: NDArray[np.int64] = array(np.int64)  # (T,): the node that it waits for
+    awaited_s: NDArray[np.float64] = array(np.float64)  # (T,): when it expects to start there
 
 
 Key = Callable[[Snapshot, Memory, int], float]

@@ -165,7 +165,7 @@ class Lockstep:
         self,
         count: int,
         source: Source,
-        weights: Weights | None = None,
+        weights: Callable[[int], Weights] | None = None,
         by_class: bool = False,
     ) -> None:
         """Start the first `count` episodes of a source.
@@ -173,12 +173,12 @@ class Lockstep:
         Args:
             count: how many run side by side.
             source: gives the simulation of an episode; each is used up.
-            weights: of the scorer that orders candidates; the preset's if None.
+            weights: of the scorer that orders candidates, by episode; the preset's if None.
             by_class: whether completion times are divided by what is usual in their family.
         """
         self._source = source
         self._by_class = by_class
-        self._prepare = preparing(preset() if weights is None else weights)
+        self._weights = weights
         self._next = 0
         self._addresses = np.zeros((count, 3), np.int64)
         self._meters = np.zeros((count, 1), rewards.METER)
@@ -238,7 +238,8 @@ class Lockstep:
         if simulation is None:
             self.observation.legal[index] = False
             return
-        memory = self._prepare(simulation.snapshot, simulation.seed)
+        weights = preset() if self._weights is None else self._weights(self._next)
+        memory = preparing(weights)(simulation.snapshot, simulation.seed)
         self.seats[index] = Seat(simulation, memory, self._next)
         self._next += 1
         meter = np.zeros(1, rewards.METER)

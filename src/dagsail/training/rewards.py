@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from dagsail.clusters.simulated.world import EVICTED, World
 from dagsail.domain.cluster import POOLS
-from dagsail.domain.errors import InputError
+from dagsail.domain.errors import InputError, TrainingError
 from dagsail.domain.snapshot import FINISHED, Snapshot
 from dagsail.kernels import kernel
 from dagsail.policies.scoring.schema import PAIR
@@ -136,13 +136,22 @@ class RewardSettings:
         """One number from the terms of a decision.
 
         Raises:
-            FloatingPointError: if a term is not a number; names it.
+            TrainingError: if a term is not a number; names it.
         """
-        if not np.isfinite(terms).all():
-            term = TERMS[int(np.flatnonzero(~np.isfinite(terms))[0])].name
-            raise FloatingPointError(f"reward: the term '{term}' is not a number")
+        check(terms)
         total = float(self.vector(pool, load) @ terms)
         return total if self.limit is None else max(-self.limit, min(self.limit, total))
+
+
+def check(terms: NDArray[np.float64]) -> None:
+    """Refuse terms that are not numbers. (..., NUM_TERMS).
+
+    Raises:
+        TrainingError: naming the first such term.
+    """
+    if not np.isfinite(terms).all():
+        term = TERMS[int(np.argwhere(~np.isfinite(terms))[0, -1])].name
+        raise TrainingError(f"reward: the term '{term}' is not a number; training stops here")
 
 
 METER: Final = np.dtype(

@@ -17,9 +17,12 @@ from dagsail.domain.snapshot import READY
 from dagsail.domain.units import GIB
 from dagsail.domain.workflow import Arrival, Dependency, Task, Workflow
 from dagsail.policies.scoring import features, schema
+from dagsail.policies.scoring.objective import objective_of
 from dagsail.policies.scoring.scorer import scorer
 from dagsail.policies.scoring.weights import (
+    blend,
     preset,
+    preset_by_aim,
     read_weights,
     weights_of,
     write_weights,
@@ -187,15 +190,56 @@ def test_task_features_by_hand() -> None:
         assert named[name] == pytest.approx(value, abs=1e-6), name
 
 
+def test_weights_for_an_objective_lie_between_those_of_its_aims() -> None:
+    by_aim = read_weights(
+        "apiVersion: dagsail.io/v1alpha1\nkind: ScorerWeights\nmetadata: {name: x}\n"
+        f"spec: {{schemaVersion: {schema.VERSION}, task: {{remaining: -4}}, pair: {{}},"
+        " byAim: {cost: {task: {remaining: 2}, pair: {cost: -8}}}}",
+        "x.yaml",
+    )
+    weights = blend(by_aim, objective_of({"completion": 3, "cost": 1}))
+    cost = schema.NUM_TASK + [feature.name for feature in schema.PAIR].index("cost")
+    assert weights[0] == pytest.approx(-4 + 2 / 4)
+    assert weights[cost] == pytest.approx(-8 / 4)
+    assert np.count_nonzero(weights) == 2
+
+
 def test_weights_survive_a_file_and_bad_files_are_refused() -> None:
-    text = write_weights(preset(), "mine")
-    assert read_weights(text, "mine.yaml") == pytest.approx(preset(), abs=1e-3)
+    text = write_weights(preset_by_aim(), "mine")
+    assert read_weights(text, "mine.yaml") == pytest.approx(preset_by_aim(), abs=2e-3)
     for old, new, message in (
         ("remaining:", "remainin:", r"spec\.task\.remainin: no such feature; did you mean"),
         (f"schemaVersion: {schema.VERSION}", "schemaVersion: 99", "found 99.*tune the weights"),
         ("gpu: -0.521", "gpu: .nan", r"spec\.task\.gpu: found nan"),
+        (
+            "    cost:\n      task",
+            "    costs:\n      task",
+            r"spec\.byAim\.costs: no such aim; did you",
+        ),
         ("kind: ScorerWeights", "kind: Workflow", "expected 'ScorerWeights'"),
     ):
         assert old in text
         with pytest.raises(FormatError, match=message):
             read_weights(text.replace(old, new), "mine.yaml")
+
+
+def test_waiting_ends_when_the_awaited_node_has_room() -> None:
+    """Even if that is far sooner than expected, and nothing else will ever happen."""
+    request = {"cpu": 1000, "memory": GIB}
+    nodes = tuple(
+        Node(name=name, allocatable=request, speed=speed)
+        for name, speed in (("fast", 10.0), ("slow", 0.01))
+    )
+    arrivals = [
+        Arrival(time_s, Workflow(id=name, tasks=(Task(id="t", runtime_s=1000.0, request=request),)))
+        for time_s, name in ((0.0, "first"), (1.0, "second"))
+    ]
+    scenario = Scenario(runtimes=Runtimes(noise=3.0))
+    early = 0
+    for seed in range(30):
+        cluster = Cluster(name="two", nodes=nodes)
+        done = Simulation(arrivals, cluster, scenario, seed).run(scorer("s", preset()))
+        assert done.attempts["node"].tolist() == [0, 0]
+        assert done.attempts["start_s"][1] == pytest.approx(max(done.attempts["end_s"][0], 1.0))
+        early += 1.0 < done.attempts["end_s"][0] < 20.0
+    assert early > 3

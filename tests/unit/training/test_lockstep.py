@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dagsail.clusters.simulated.cluster import Simulation
 from dagsail.compose import setup_for
-from dagsail.domain.errors import InputError
+from dagsail.domain.errors import InputError, TrainingError
 from dagsail.domain.scenario import Arrivals, Faults, Runtimes, Scenario
 from dagsail.evaluation.occupation import costs, occupation
 from dagsail.policies import policy
@@ -196,5 +196,5 @@ def test_bad_rewards_are_refused_by_name() -> None:
         RewardSettings(weights={"balance": float("nan")})
     terms = np.zeros(NUM_TERMS)
     terms[NAMES.index("energy")] = np.nan
-    with pytest.raises(FloatingPointError, match="'energy' is not a number"):
+    with pytest.raises(TrainingError, match="'energy' is not a number"):
         RewardSettings().total(terms, None, 0.5)

@@ -103,13 +103,17 @@ class Simulation:
             self._run_compiled(policy.compiled(), memory)
         else:
             self._run_stepwise(policy, memory, on_decision)
+        return self.outcome(policy.name)
+
+    def outcome(self, policy_name: str) -> Run:
+        """What came of it, once it has ended."""
         law = self.world.law[0]
         return Run(
             self.arrivals,
             self.cluster,
             self.scenario,
             self.seed,
-            policy.name,
+            policy_name,
             self.names,
             self.snapshot,
             self.world.attempts[: law["num_attempts"]],

@@ -40,7 +40,7 @@ _PER_SHAPE: Final = 3
 """First tasks of each shape that are offered."""
 _PATIENCE: Final = 20.0
 """A busy node is worth a thought if it ends the task in at most so many times the time from now."""
-_MAX_DEFERRED: Final = 64
+_MAX_DEFERRED: Final = 16
 
 
 class Observation(Struct):
@@ -177,6 +177,11 @@ def _offer(
     """Write one task with its choices; False, and it is passed over, where it has none now."""
     shape = snapshot.tasks[task].shape
     if snapshot.shapes[shape].blocked == 1:
+        return False
+    if outlook.still_waits(snapshot, memory, task):
+        if place == 0:  # those that go before it do not see its claim
+            outlook.renew_claim(snapshot, memory, task)
+            _pass_over(snapshot, task)
         return False
     # 1. Where it could go.
     if not features.find_options(snapshot, task, memory.options):

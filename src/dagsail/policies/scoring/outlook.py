@@ -7,13 +7,17 @@ room: those behind it in the order see the node free one task later.
 from __future__ import annotations
 
 import math
+from typing import Final
 
-from dagsail.domain.snapshot import Snapshot
+from dagsail.domain.snapshot import NODE_UP, Snapshot
 from dagsail.kernels import inlined, kernel
 from dagsail.scheduling import estimates
+from dagsail.scheduling.constraints import legality
 from dagsail.scheduling.listing import Memory
 
-_MANY_CHANGES = 1 << 20
+_MANY_CHANGES: Final = 1 << 20
+_PATIENT_SHARE: Final = 0.25
+"""Share of an expected wait after which a task is asked again."""
 
 
 @kernel
@@ -98,7 +102,38 @@ def _has_room(snapshot: Snapshot, memory: Memory, shape: int, node: int) -> bool
 
 @kernel
 def claim(snapshot: Snapshot, memory: Memory, task: int, node: int, start_s: float) -> None:
-    """Note that a task waits for a node, where it expects to start at `start_s`."""
+    """Note that a task waits for a node, where it expects to start at `start_s`.
+
+    It is asked again when part of that time has passed: there may be hundreds of instants until
+    then, and what it was told has hardly changed at most of them.
+    """
+    now_s = snapshot.status[0].now_s
+    memory.patient_s[task] = now_s + _PATIENT_SHARE * (start_s - now_s)
+    memory.awaited[task] = node
+    memory.awaited_s[task] = start_s
+    _reserve(snapshot, memory, task, node, start_s)
+
+
+@kernel
+def still_waits(snapshot: Snapshot, memory: Memory, task: int) -> bool:
+    """Whether a task need not be asked again yet: the node that it waits for is still busy."""
+    if snapshot.status[0].now_s >= memory.patient_s[task]:
+        return False
+    node = memory.awaited[task]
+    if snapshot.nodes[node].state != NODE_UP:
+        return False
+    return not legality.fits(snapshot, snapshot.tasks[task].shape, node)
+
+
+@kernel
+def renew_claim(snapshot: Snapshot, memory: Memory, task: int) -> None:
+    """Claim again, in this instant, what a task still waits for."""
+    look_ahead(snapshot, memory)
+    _reserve(snapshot, memory, task, memory.awaited[task], memory.awaited_s[task])
+
+
+@kernel
+def _reserve(snapshot: Snapshot, memory: Memory, task: int, node: int, start_s: float) -> None:
     shape = snapshot.tasks[task].shape
     for resource in range(memory.claims.shape[1]):
         memory.claims[node, resource] += snapshot.shape_request[shape, resource]

@@ -1,8 +1,9 @@
 """Scorer: the order of tasks, the choice of a node and waiting as weighted sums of features.
 
 The waiting task of the highest sum goes first; it takes the node of the highest sum among those
-with room, unless the sum of waiting is above 0: then it claims a busy node and is asked again at
-the next instant. A task can only wait for one that runs, so something always ends.
+with room, unless the sum of waiting is above 0: then it claims a busy node and is asked again
+after a part of the expected wait, or when that node has room. A task can only wait for one that
+runs, so something always ends.
 """
 
 from __future__ import annotations
@@ -82,6 +83,9 @@ def preparing(weights: Weights) -> Callable[[Snapshot, int], Memory]:
             claims=np.zeros((num_nodes, num_resources), np.int64),
             num_claims=np.zeros(num_nodes, np.int64),
             claim_s=np.zeros(num_nodes),
+            patient_s=np.full(len(snapshot.tasks), -math.inf),
+            awaited=np.full(len(snapshot.tasks), -1, np.int64),
+            awaited_s=np.zeros(len(snapshot.tasks)),
         )
 
     return prepare
@@ -122,6 +126,9 @@ def pair_sum(snapshot: Snapshot, memory: Memory, task: int, node: int) -> float:
 
 def select(snapshot: Snapshot, memory: Memory, task: int, score: Score) -> int:
     """The node of the highest sum, or wait for a busy one."""
+    if outlook.still_waits(snapshot, memory, task):
+        outlook.renew_claim(snapshot, memory, task)
+        return NOT_YET
     # 1. What its nodes offer.
     if not features.find_options(snapshot, task, memory.options):
         return NOWHERE
