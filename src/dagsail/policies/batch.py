@@ -77,11 +77,10 @@ def _collect(snapshot: Snapshot, tasks: NDArray[np.int64]) -> int:
     count = 0
     starving = False
     for index in range(snapshot.status[0].num_active):
-        row = snapshot.shapes[snapshot.active[index]]
-        if row.blocked == 1 or row.skipped == snapshot.status[0].stamp:
+        shape = snapshot.active[index]
+        if not queue.has_turn(snapshot, shape) or not legality.within_quota(snapshot, shape):
             continue
-        if not legality.within_quota(snapshot, snapshot.active[index]):
-            continue
+        row = snapshot.shapes[shape]
         if snapshot.tasks[snapshot.queue[row.queue_start]].boost == -1 and not starving:
             starving = True
             count = 0

@@ -28,10 +28,6 @@ NOWHERE: Final = -1
 NOT_YET: Final = -2
 """Answer of a node rule: the task fits, but waiting is better."""
 
-_MAX_DEFERRED: Final = 16
-"""Tasks of one decision that may wait while others of their shape are tried."""
-
-
 STEP: Final = np.dtype([("time_s", "f8"), ("next", "i8")], align=True)
 """A point in time at which the planned use of a node changes; a linked list a node."""
 
@@ -244,9 +240,7 @@ def list_schedule(snapshot: Snapshot, memory: Memory, limit: int, rules: Rules) 
             placed += 1
         elif node != NOT_YET:
             snapshot.shapes[shape].blocked = 1
-        elif status.num_deferred < _MAX_DEFERRED:
-            # 4. It waits by choice: set it aside, so that its shape goes on.
-            queue.defer(snapshot, task)
         else:
-            snapshot.shapes[shape].skipped = status.stamp
+            # 4. It waits by choice: set it aside, so that its shape goes on.
+            queue.pass_over(snapshot, task)
     return placed

@@ -6,8 +6,13 @@ however many tasks wait behind them.
 
 from __future__ import annotations
 
+from typing import Final
+
 from dagsail.domain.snapshot import READY, Snapshot
 from dagsail.kernels import kernel
+
+_MAX_DEFERRED: Final = 16
+"""Tasks of one instant that may be set aside while others of their shape are tried."""
 
 
 @kernel
@@ -166,17 +171,32 @@ def take_out(snapshot: Snapshot, task: int) -> None:
 
 
 @kernel
+def pass_over(snapshot: Snapshot, task: int) -> None:
+    """Set a task aside for this instant, so that its shape goes on; after many, its shape too."""
+    status = snapshot.status[0]
+    if status.num_deferred < _MAX_DEFERRED:
+        defer(snapshot, task)
+    else:
+        snapshot.shapes[snapshot.tasks[task].shape].skipped = status.stamp
+
+
+@kernel
+def has_turn(snapshot: Snapshot, shape: int) -> bool:
+    """Whether tasks of a shape may fit and are not passed over in this instant."""
+    row = snapshot.shapes[shape]
+    return row.blocked == 0 and row.skipped != snapshot.status[0].stamp
+
+
+@kernel
 def first_shape(snapshot: Snapshot) -> int:
     """Shape whose head goes first among those neither blocked nor skipped; -1 if there is none."""
     best = -1
     head = -1
-    stamp = snapshot.status[0].stamp
     for index in range(snapshot.status[0].num_active):
         shape = snapshot.active[index]
-        row = snapshot.shapes[shape]
-        if row.blocked == 1 or row.skipped == stamp:
+        if not has_turn(snapshot, shape):
             continue
-        task = snapshot.queue[row.queue_start]
+        task = snapshot.queue[snapshot.shapes[shape].queue_start]
         if best < 0 or goes_before(snapshot, task, head):
             best = shape
             head = task

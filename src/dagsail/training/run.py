@@ -146,7 +146,7 @@ class _Stage:
             settings, point.learner, training.spec, workers, stage
         )
         if point.progress.step > 0:
-            self._algorithm.restore(point.learner, point.state, point.progress.step)
+            self._algorithm.restore(point.learner, point.state)
         self._progress = replace(point.progress, stage=stage)
         self._best = point.best
 

@@ -22,6 +22,8 @@ from dagsail.policies.scoring.weights import preset
 from dagsail.training.environment import Environment
 from dagsail.training.lockstep import Episode, Lockstep
 from dagsail.training.rewards import NUM_TERMS, TERMS, RewardSettings
+from dagsail.training.settings import WorldSettings
+from dagsail.training.worlds import FIRST_VALIDATION, Worlds
 
 WAIT_WEIGHTS = preset()[-schema.NUM_WAIT :].astype(np.float32)
 GAIN = [feature.name for feature in schema.WAIT].index("gain")
@@ -70,6 +72,16 @@ def test_who_acts_as_the_scorer_gets_the_scorers_run(episodes: list[Episode]) ->
         world = episode.simulation.world
         assert world.attempts[: world.law[0]["num_attempts"]].tobytes() == run.attempts.tobytes()
         assert episode.num_steps >= run.num_decisions
+
+
+def test_those_behind_one_that_still_waits_keep_their_turn() -> None:
+    """Seven nodes, many GPU tasks of one shape that wait: there the orders once parted."""
+    worlds, episode = Worlds(WorldSettings()), FIRST_VALIDATION + 36
+    source: Iterator[Simulation] = iter([worlds.simulation(episode)])
+    (played,) = play(Lockstep(1, lambda _: next(source, None)))
+    run = worlds.simulation(episode).run(policy("scorer"))
+    world = played.simulation.world
+    assert world.attempts[: world.law[0]["num_attempts"]].tobytes() == run.attempts.tobytes()
 
 
 def test_terms_add_up_to_what_the_run_was_like(episodes: list[Episode]) -> None:

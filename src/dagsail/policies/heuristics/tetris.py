@@ -12,7 +12,7 @@ import math
 from dagsail.domain.snapshot import Snapshot
 from dagsail.policies.packing import alignment, queue_by_remaining_work
 from dagsail.policies.rule import Rule
-from dagsail.scheduling import arbiter
+from dagsail.scheduling import arbiter, queue
 from dagsail.scheduling.constraints import legality
 from dagsail.scheduling.listing import CUSTOM, Memory
 
@@ -36,12 +36,11 @@ def decide(snapshot: Snapshot, memory: Memory, limit: int) -> int:
         best = -math.inf
         for index in range(status.num_active):
             shape = snapshot.active[index]
-            row = snapshot.shapes[shape]
-            if row.blocked == 1 or row.skipped == status.stamp:
+            if not queue.has_turn(snapshot, shape):
                 continue
             if not legality.within_quota(snapshot, shape):
                 continue
-            task = snapshot.queue[row.queue_start]
+            task = snapshot.queue[snapshot.shapes[shape].queue_start]
             head = snapshot.tasks[task]
             left_s = snapshot.workflows[head.workflow].remaining_s
             lean = _LEAN / (1.0 + left_s / 3600.0) - 10.0 * head.boost
@@ -58,7 +57,7 @@ def decide(snapshot: Snapshot, memory: Memory, limit: int) -> int:
                     best_task = task
                     best_node = node
             if not some:
-                row.blocked = 1
+                snapshot.shapes[shape].blocked = 1
         if best_task < 0:
             break
         if arbiter.place_group(snapshot, best_task, best_node):

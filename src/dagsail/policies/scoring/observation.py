@@ -40,7 +40,6 @@ _PER_SHAPE: Final = 3
 """First tasks of each shape that are offered."""
 _PATIENCE: Final = 20.0
 """A busy node is worth a thought if it ends the task in at most so many times the time from now."""
-_MAX_DEFERRED: Final = 16
 
 
 class Observation(Struct):
@@ -110,6 +109,8 @@ def observe(snapshot: Snapshot, memory: Memory, out: Observation, row: int) -> i
         for index in range(found):
             if _offer(snapshot, memory, heads[index], out, row, count):
                 count += 1
+            elif count == 0:
+                break  # the next of its shape may go before the other heads
         if count > 0 or found == 0:
             break
     # 3. The whole cluster.
@@ -122,10 +123,12 @@ def observe(snapshot: Snapshot, memory: Memory, out: Observation, row: int) -> i
 
 @kernel
 def _queue_all(snapshot: Snapshot, memory: Memory) -> None:
-    """Queue what became ready and order all that waits by the scorer."""
-    status = snapshot.status[0]
+    """Queue what became ready and order all that waits by the scorer.
+
+    As `listing.rekey`, which takes its order as a pointer; code that holds one is not cached.
+    """
     queue.take_in(snapshot)
-    for index in range(status.num_active):
+    for index in range(snapshot.status[0].num_active):
         shape = snapshot.shapes[snapshot.active[index]]
         for position in range(shape.queue_size):
             task = snapshot.queue[shape.queue_start + position]
@@ -152,7 +155,7 @@ def _first_tasks(snapshot: Snapshot, heads: NDArray[np.int64]) -> int:
     for index in range(snapshot.status[0].num_active):
         shape = snapshot.active[index]
         row = snapshot.shapes[shape]
-        if row.blocked == 1 or row.skipped == stamp:
+        if not queue.has_turn(snapshot, shape):
             continue
         if not legality.within_quota(snapshot, shape):
             row.skipped = stamp
@@ -181,14 +184,14 @@ def _offer(
     if outlook.still_waits(snapshot, memory, task):
         if place == 0:  # those that go before it do not see its claim
             outlook.renew_claim(snapshot, memory, task)
-            _pass_over(snapshot, task)
+            queue.pass_over(snapshot, task)
         return False
     # 1. Where it could go.
     if not features.find_options(snapshot, task, memory.options):
         snapshot.shapes[shape].blocked = 1
         return False
     if memory.options[0] == math.inf or not legality.group_fits(snapshot, task):
-        _pass_over(snapshot, task)
+        queue.pass_over(snapshot, task)
         return False
     # 2. What it is, and whether it may wait.
     features.task_features(snapshot, memory, task, memory.features)
@@ -199,15 +202,6 @@ def _offer(
     # 3. Its nodes.
     _offer_nodes(snapshot, memory, task, out, row, place)
     return True
-
-
-@kernel
-def _pass_over(snapshot: Snapshot, task: int) -> None:
-    """It fits but may not start now: others of its shape are not held up by it."""
-    if snapshot.status[0].num_deferred < _MAX_DEFERRED:
-        queue.defer(snapshot, task)
-    else:
-        snapshot.shapes[snapshot.tasks[task].shape].skipped = snapshot.status[0].stamp
 
 
 @kernel
@@ -291,7 +285,7 @@ def act(snapshot: Snapshot, memory: Memory, out: Observation, row: int, action: 
     if choice == MAX_NODES:
         target = out.targets[row, place]
         outlook.claim(snapshot, memory, task, target, out.starts_s[row, place])
-        _pass_over(snapshot, task)
+        queue.pass_over(snapshot, task)
         return False
     return arbiter.place_group(snapshot, task, out.node_ids[row, place, choice])
 

@@ -35,8 +35,8 @@ class Algorithm(Protocol):
         """What it needs besides the learner to go on, for a checkpoint."""
         ...
 
-    def restore(self, learner: Learner, state: Arrays, number: int) -> None:
-        """Go on where a checkpoint was made, after `number` steps."""
+    def restore(self, learner: Learner, state: Arrays) -> None:
+        """Go on where a checkpoint was made."""
         ...
 
 

@@ -62,7 +62,7 @@ class ByGradient:
         """Moments of the optimiser."""
         return self.adam.state()
 
-    def restore(self, learner: Learner, state: Arrays, number: int) -> None:
+    def restore(self, learner: Learner, state: Arrays) -> None:
         """Go on with weights and moments."""
         self.learner = learner
         self.adam.restore(learner.network, state)

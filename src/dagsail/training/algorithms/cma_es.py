@@ -93,7 +93,7 @@ class Evolution:
         told = np.array(self._told).reshape(-1, self._settings.population)
         return {"told": told, "begin": self._begin}
 
-    def restore(self, learner: Learner, state: Arrays, number: int) -> None:
+    def restore(self, learner: Learner, state: Arrays) -> None:
         """Ask and tell all generations again."""
         self._begin = state["begin"]
         self._told = []
