@@ -67,6 +67,14 @@ def test_cost_grows_at_most_with_the_number_of_nodes(policy: str) -> None:
     assert large / small < 45  # 2 and 6; thirty times the nodes
 
 
+def test_the_peak_of_a_process_leaves_out_its_parent() -> None:
+    ballast = bytearray(b"1") * (300 * 2**20)
+    program = "from benchmarks.memory import peak_mib; print(peak_mib())"
+    answer = subprocess.run([sys.executable, "-c", program], check=True, stdout=subprocess.PIPE)
+    assert 1 < float(answer.stdout) < 100  # 20
+    assert len(ballast) == 300 * 2**20
+
+
 @pytest.mark.slow
 def test_a_hundred_thousand_tasks_on_a_thousand_nodes_fit_into_a_gibibyte() -> None:
     peaks = memory.in_a_process("generated", "fifo")
