@@ -18,6 +18,7 @@ from dagsail.commands.evaluate import evaluate
 from dagsail.commands.inspect import inspect
 from dagsail.commands.listings import clusters, families, policies
 from dagsail.commands.replay import replay
+from dagsail.commands.rewards import rewards
 from dagsail.commands.simulate import simulate
 from dagsail.commands.train import train
 from dagsail.domain.errors import DagsailError
@@ -74,6 +75,7 @@ def command_line(ctx: click.Context, version: bool, debug: bool) -> None:
 
 _COMMANDS = (
     demo, inspect, simulate, compare, replay, policies, clusters, families, train, evaluate, bundle,
+    rewards,
 )  # fmt: skip
 for _command in _COMMANDS:
     command_line.add_command(_command)

@@ -70,7 +70,7 @@ def script(*arguments: str, **environment: str) -> subprocess.CompletedProcess[s
 
 COMMANDS = (
     "demo", "inspect", "simulate", "compare", "replay", "policies", "clusters", "families", "train",
-    "evaluate", "bundle",
+    "evaluate", "bundle", "rewards",
 )  # fmt: skip
 
 

@@ -100,16 +100,13 @@ class Environment(gymnasium.Env[Observations, np.int64]):
         mask = self.action_masks()
         was_legal = bool(mask[action])
         chosen = int(action) if was_legal else int(mask.argmax())
-        place, choice = divmod(chosen, NUM_CHOICES)
-        pool = None
-        if choice < MAX_NODES:
-            pool = POOLS[int(self._steps.observation.pools[0, place, choice])]
-        load = self._steps.load(0)
-        for ended in self._steps.step(np.array([chosen])):
+        actions = np.array([chosen])
+        pools, loads = self._steps.pools(actions), self._steps.loads
+        for ended in self._steps.step(actions):
             self._ended = ended
-        terms = self._steps.terms[0].copy()
-        total = self._reward.total(terms, pool, load)
-        info = self._info(terms, was_legal)
+        terms = self._steps.terms.copy()
+        total = float(self._reward.totals(terms, pools, loads)[0])
+        info = self._info(terms[0], was_legal)
         return self._observations(), total, self._ended is not None, False, info
 
     def action_masks(self) -> NDArray[np.bool_]:

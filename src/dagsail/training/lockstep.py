@@ -26,7 +26,7 @@ from dagsail.policies.scoring.weights import Weights, preset
 from dagsail.scheduling.listing import Memory
 from dagsail.structs import pointer_to
 from dagsail.training import rewards
-from dagsail.training.rewards import NUM_TERMS
+from dagsail.training.rewards import NO_POOL, NUM_TERMS
 
 NO_ACTION: Final = -1
 
@@ -125,7 +125,9 @@ def _advance(
         if world.law[0].in_instant == 0 and world.law[0].num_timers > 0:
             next_s = world.timers[world.timer_heap[0]].time_s
             rewards.on_leaving(snapshot, meters, next_s, terms)
-        code = engine.advance(snapshot, world)
+        code = engine.next_instant(snapshot, world)
+        if code == engine.PASSED:
+            continue
         if code == engine.LOG_FULL:
             return code
         rewards.on_time(snapshot, world, meters, terms)
@@ -220,9 +222,18 @@ class Lockstep:
             self._begin(index)
         return ended
 
-    def load(self, index: int) -> float:
-        """Mean load of the nodes of one simulation when time last passed."""
-        return float(self._meters[index, 0]["load"])
+    @property
+    def loads(self) -> NDArray[np.float64]:
+        """Mean load of the nodes of each simulation when time last passed. (B,)."""
+        loads: NDArray[np.float64] = self._meters[:, 0]["load"].copy()
+        return loads
+
+    def pools(self, actions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Position in POOLS of the node that each action would place on, or NO_POOL. (B,)."""
+        place, choice = np.divmod(np.maximum(actions, 0), NUM_CHOICES)
+        nodes = np.minimum(choice, MAX_NODES - 1)
+        pools = self.observation.pools[np.arange(len(actions)), place, nodes]
+        return np.where((actions >= 0) & (choice < MAX_NODES), pools, NO_POOL)
 
     def seat(self, index: int) -> Seat:
         """One of the simulations, which must not have ended."""

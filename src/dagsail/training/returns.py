@@ -22,7 +22,8 @@ def scaled_rewards(rollouts: Rollouts, objectives: NDArray[np.float32], replicas
     """One reward a decision: aims over what the replicas of its world pay for them, by objective.
 
     Completion, cost and balance of an episode then sum to about -1 each, and deadlines to the
-    weighted share of workflows in time less that of late ones, halved. (D,)
+    weighted share of workflows in time less that of late ones, halved. What counts beside them is
+    measured by what is paid for completion. (D,)
     """
     totals = rollouts.totals()
     num_episodes = len(totals)
@@ -32,7 +33,9 @@ def scaled_rewards(rollouts: Rollouts, objectives: NDArray[np.float32], replicas
     shares = objectives / np.maximum(scale, _SMALL)
     shares[scale < _SMALL] = 0.0
     lengths = np.diff(rollouts.starts)
-    return np.asarray((rollouts.rewards * np.repeat(shares, lengths, axis=0)).sum(axis=1))
+    by_aim = rollouts.rewards * np.repeat(shares, lengths, axis=0)
+    extras = rollouts.extras / np.repeat(np.maximum(scale[:, 0], _SMALL), lengths)
+    return np.asarray(by_aim.sum(axis=1) + extras)
 
 
 def discounted(

@@ -51,6 +51,8 @@ TERMS: Final = (
     Term("steady", "ratio", "minus the change of the cluster's mean load"),
 )
 NUM_TERMS: Final = len(TERMS)
+NO_POOL: Final = -1
+"""Instead of a position in `POOLS`: nothing was placed."""
 (
     COMPLETION,
     DEADLINE,
@@ -97,7 +99,7 @@ class RewardSettings:
         limit: the sum is clipped to plus and minus this; None: it is not.
 
     Raises:
-        InputError: if a term or pool is unknown, or a weight is not a number.
+        InputError: if a term or pool is unknown, a weight is not a number, or `low` above `high`.
     """
 
     weights: Mapping[str, float] = field(default_factory=lambda: {"completion": 1.0})
@@ -120,6 +122,8 @@ class RewardSettings:
                     raise InputError(f"reward: no term '{name}'; allowed are {', '.join(names)}")
                 if not math.isfinite(weight):
                     raise InputError(f"reward: {name} weighs {weight}; expected a number")
+        if not 0.0 <= self.low <= self.high:
+            raise InputError(f"reward: low {self.low:g} and high {self.high:g} are not in order")
 
     def vector(self, pool: str | None, load: float) -> NDArray[np.float64]:
         """Weights of all terms for a placement in a pool (None: nothing was placed) at a load."""
@@ -132,15 +136,31 @@ class RewardSettings:
             weights |= self.high_load
         return np.array([weights.get(term.name, 0.0) for term in TERMS])
 
-    def total(self, terms: NDArray[np.float64], pool: str | None, load: float) -> float:
-        """One number from the terms of a decision.
+    def totals(
+        self, terms: NDArray[np.float64], pools: NDArray[np.int64], loads: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """One number from the terms of each decision. (D,).
+
+        Args:
+            terms: (D, NUM_TERMS)
+            pools: positions in POOLS of where a task was placed, or NO_POOL. (D,)
+            loads: mean load of the nodes at that time. (D,)
 
         Raises:
             TrainingError: if a term is not a number; names it.
         """
+        limit = np.inf if self.limit is None else self.limit
+        return np.asarray(self.parts(terms, pools, loads).sum(axis=1).clip(-limit, limit))
+
+    def parts(
+        self, terms: NDArray[np.float64], pools: NDArray[np.int64], loads: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Each term times its weight; arguments as of `totals`. (D, NUM_TERMS)."""
         check(terms)
-        total = float(self.vector(pool, load) @ terms)
-        return total if self.limit is None else max(-self.limit, min(self.limit, total))
+        at = (self.low / 2.0, (self.low + self.high) / 2.0, self.high + 1.0)
+        weights = np.array([[self.vector(pool, load) for load in at] for pool in (*POOLS, None)])
+        conditions = (loads >= self.low).astype(np.int64) + (loads > self.high)
+        return np.asarray(weights[pools, conditions] * terms)
 
 
 def check(terms: NDArray[np.float64]) -> None:

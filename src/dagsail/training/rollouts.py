@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import torch
@@ -20,7 +20,10 @@ from dagsail.policies.scoring.weights import ByAim, blend
 from dagsail.training import rewards
 from dagsail.training.learner import network_of
 from dagsail.training.lockstep import Lockstep
+from dagsail.training.rewards import RewardSettings
 from dagsail.training.workers import Bench
+
+NOTHING: Final = RewardSettings(weights={})
 
 _WIDTH = 64
 
@@ -33,6 +36,7 @@ class Rollouts:
         asked: what the network was asked, by name. (D, ...)
         actions, logs, values: what it answered, and what it expected. (D,)
         rewards: of each aim, what a decision brought about until the next. float64 (D, NUM_AIMS)
+        extras: what counts beside the aims, the weighted sum of its terms. (D,)
         times_s: when each was made. (D,)
         starts: where each episode begins, and the end. (E + 1,)
         reference_s: of each episode: the mean critical path of its workflows. (E,)
@@ -44,6 +48,7 @@ class Rollouts:
     logs: NDArray[np.float32]
     values: NDArray[np.float32]
     rewards: NDArray[np.float64]
+    extras: NDArray[np.float64]
     times_s: NDArray[np.float64]
     starts: NDArray[np.int64]
     reference_s: NDArray[np.float64]
@@ -61,6 +66,7 @@ def play(
     objectives: NDArray[np.float32],
     generator: torch.Generator | None,
     exploration: float = 0.0,
+    reward: RewardSettings = NOTHING,
 ) -> Rollouts:
     """Play simulations to their end.
 
@@ -72,6 +78,7 @@ def play(
         generator: draws the actions; None takes the likeliest.
         exploration: share of decisions that any legal action may make; `logs` are those of the
             mixture that was drawn from.
+        reward: what counts beside the aims.
 
     Raises:
         TrainingError: if a reward is not a number.
@@ -85,6 +92,7 @@ def play(
         min(_WIDTH, len(simulations)),
         lambda _: next(source, None),
         lambda episode: blend(weights, objectives[episode]),
+        by_class=reward.by_class,
     )
     rows: list[dict[str, NDArray[Any]]] = []
     actions = np.zeros(len(steps.seats), np.int64)
@@ -97,9 +105,12 @@ def play(
         found = answer(network, row, generator, exploration)
         row |= {name: found[name] for name in ("action", "log", "value")}
         actions[active] = row["action"]
+        pools, loads = steps.pools(actions)[active], steps.loads[active]
         steps.step(actions)
-        rewards.check(steps.terms[active])
-        row["reward"] = _aims_of(steps.terms[active])
+        terms = steps.terms[active]
+        rewards.check(terms)
+        row["reward"] = _aims_of(terms)
+        row["extra"] = reward.totals(terms, pools, loads)
         rows.append(row)
     return _in_order(rows, reference_s, due)
 
@@ -179,6 +190,7 @@ def _in_order(
         logs=columns["log"],
         values=columns["value"],
         rewards=columns["reward"],
+        extras=columns["extra"],
         times_s=columns["time_s"],
         starts=np.searchsorted(columns["episode"], np.arange(len(due) + 1)),
         reference_s=reference_s,

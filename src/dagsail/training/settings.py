@@ -13,6 +13,7 @@ from dagsail.policies import POLICIES
 from dagsail.policies.neural.bundle import Sampling
 from dagsail.policies.scoring.objective import AIMS, objective_of
 from dagsail.scalars import describe
+from dagsail.training.rewards import RewardSettings
 from dagsail.workloads.families import FAMILIES
 
 Count = Annotated[int, msgspec.Meta(ge=1)]
@@ -65,6 +66,38 @@ class ObjectiveSettings(Strict, frozen=True, kw_only=True):
     """What the bundle weighs unless told otherwise."""
     default_ratio: Share = 0.4
     """Share of worlds with that; the others weigh one aim alone or all at random."""
+
+
+Weights = dict[str, float]
+
+
+class RewardsSettings(Strict, frozen=True, kw_only=True):
+    """Terms that count beside the objective; see `dagsail rewards`."""
+
+    weights: Weights = msgspec.field(default_factory=dict)
+    """How much each term weighs, where 1 on `completion` equals the objective of that name."""
+    by_pool: dict[str, Weights] = msgspec.field(default_factory=dict)
+    """Other weights for placements on the nodes of a pool: cpu, mixed or gpu."""
+    low_load: Weights = msgspec.field(default_factory=dict)
+    """Other weights while the mean load of the nodes is below `low`."""
+    high_load: Weights = msgspec.field(default_factory=dict)
+    """Other weights while it is above `high`."""
+    low: Share = 0.5
+    """What a low load is."""
+    high: Share = 0.8
+    """What a high load is."""
+    by_class: bool = False
+    """Completion times over the 7-day P95 of their family, once 20 workflows of it have ended."""
+    limit: Positive | None = None
+    """The sum of a decision is clipped to plus and minus this; none: it is not."""
+
+    def settings(self) -> RewardSettings:
+        """The same for rewards.
+
+        Raises:
+            InputError: if a term or pool is unknown.
+        """
+        return RewardSettings(**msgspec.structs.asdict(self))
 
 
 class NetworkSettings(Strict, frozen=True, kw_only=True):
@@ -236,6 +269,8 @@ class Spec(Strict, frozen=True, kw_only=True):
     """Clusters, built-in or files, to train on instead of drawn ones; speeds and prices vary."""
     objective: ObjectiveSettings = msgspec.field(default_factory=ObjectiveSettings)
     """What is weighed."""
+    rewards: RewardsSettings = msgspec.field(default_factory=RewardsSettings)
+    """What `ppo` is rewarded for beside the objective."""
     network: NetworkSettings = msgspec.field(default_factory=NetworkSettings)
     """How large it is."""
     sampling: Sampling = msgspec.field(default_factory=Sampling)
@@ -275,6 +310,7 @@ def read_training(text: str, source: str) -> Training:
     teachers = [stage.teacher for stage in spec.stages if isinstance(stage, Imitation)]
     try:
         objective_of(spec.objective.default)
+        spec.rewards.settings()
         for name in (*spec.validation.rules, *teachers):
             POLICIES.get(name)
     except InputError as error:

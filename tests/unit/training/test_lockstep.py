@@ -8,26 +8,26 @@ from typing import Any
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
-from numpy.typing import NDArray
 
 from dagsail.clusters.simulated.cluster import Simulation
 from dagsail.compose import setup_for
+from dagsail.domain.cluster import POOLS
 from dagsail.domain.errors import InputError, TrainingError
 from dagsail.domain.scenario import Arrivals, Faults, Runtimes, Scenario
+from dagsail.evaluation.aims import aims
 from dagsail.evaluation.occupation import costs, occupation
 from dagsail.policies import policy
 from dagsail.policies.scoring import schema
-from dagsail.policies.scoring.observation import MAX_NODES, NUM_CHOICES, Observation
+from dagsail.policies.scoring.observation import MAX_NODES, NUM_CHOICES, scorer_actions
 from dagsail.policies.scoring.weights import preset
 from dagsail.training.environment import Environment
 from dagsail.training.lockstep import Episode, Lockstep
-from dagsail.training.rewards import NUM_TERMS, TERMS, RewardSettings
+from dagsail.training.rewards import NO_POOL, NUM_TERMS, TERMS, RewardSettings
 from dagsail.training.settings import WorldSettings
 from dagsail.training.worlds import FIRST_VALIDATION, Worlds
 
-WAIT_WEIGHTS = preset()[-schema.NUM_WAIT :].astype(np.float32)
-GAIN = [feature.name for feature in schema.WAIT].index("gain")
 NAMES = [term.name for term in TERMS]
+GPU = POOLS.index("gpu")
 
 
 def simulation(
@@ -42,19 +42,10 @@ def simulation(
     return Simulation(setup.arrivals(seed), setup.cluster, setup.scenario, seed)
 
 
-def as_the_scorer(asked: Observation, actions: NDArray[np.int64]) -> None:
-    """The first task: wait if the scorer would, else its first node."""
-    patience = asked.waits[:, 0] @ WAIT_WEIGHTS
-    waits = asked.legal[:, 0, MAX_NODES] & (patience > 0) & (asked.waits[:, 0, GAIN] > 0)
-    actions[:] = np.where(waits, MAX_NODES, 0)
-
-
 def play(steps: Lockstep) -> list[Episode]:
-    actions = np.zeros(len(steps.seats), np.int64)
     ended: list[Episode] = []
     while len(steps.active):
-        as_the_scorer(steps.observation, actions)
-        ended += steps.step(actions)
+        ended += steps.step(scorer_actions(steps.observation, preset()))
     return sorted(ended, key=lambda episode: episode.number)
 
 
@@ -105,6 +96,17 @@ def test_terms_add_up_to_what_the_run_was_like(episodes: list[Episode]) -> None:
         assert terms["deadline"] == pytest.approx(float((in_time * weight)[has_deadline].sum()))
 
 
+def test_balance_is_the_spread_of_load_over_the_whole_run() -> None:
+    """Also through the instants at which nothing is ready and nobody is asked."""
+    source = iter([simulation(3, "ai-training:6", node_mtbf_s=0.0)])
+    (played,) = play(Lockstep(1, lambda _: next(source, None)))
+    run = played.simulation.outcome("scorer")
+    flows = run.snapshot.workflows
+    span_s = float(flows["finish_s"].max() - flows["arrival_s"].min())
+    found_s = -played.terms[NAMES.index("balance")] * float(flows["critical_path_s"].mean())
+    assert found_s == pytest.approx(aims(run)[3] * span_s)
+
+
 def test_any_legal_action_keeps_the_promises() -> None:
     """Random legal actions, waiting included: every task ends, nothing is placed illegally."""
     rng = np.random.default_rng(0)
@@ -131,7 +133,6 @@ def test_any_legal_action_keeps_the_promises() -> None:
 @pytest.mark.parametrize("source", ["mixed:10", "streaming:20"])
 def test_observed_features_stay_in_the_ranges_of_the_schema(source: str) -> None:
     steps = Lockstep(2, lambda number: simulation(number, source, "mixed"))
-    actions = np.zeros(2, np.int64)
     stated = {
         "cluster": schema.GLOBAL,
         "tasks": schema.TASK,
@@ -140,8 +141,7 @@ def test_observed_features_stay_in_the_ranges_of_the_schema(source: str) -> None
         "waits": schema.WAIT,
     }
     for _ in range(300):
-        as_the_scorer(steps.observation, actions)
-        steps.step(actions)
+        steps.step(scorer_actions(steps.observation, preset()))
         for name, listed in stated.items():
             values: Any = getattr(steps.observation, name).reshape(-1, len(listed))
             assert np.isfinite(values).all()
@@ -194,9 +194,13 @@ def test_weights_depend_on_pool_and_load() -> None:
     assert (normal[place["balance"]], idle[place["balance"]]) == (0.1, 0.4)
     assert (normal[place["fragmentation"]], idle[place["fragmentation"]]) == (0.0, 0.5)
     assert settings.vector("cpu", 0.9)[place["overuse"]] == 1.0
-    terms = np.zeros(NUM_TERMS)
-    terms[place["completion"]] = -9.0
-    assert settings.total(terms, None, 0.6) == -2.0
+    terms = np.zeros((4, NUM_TERMS))
+    terms[0, place["completion"]] = -9.0
+    terms[1:, place["balance"]] = -1.0
+    terms[1:, place["fragmentation"]] = -2.0
+    pools, loads = np.array([NO_POOL, GPU, NO_POOL, GPU]), np.array([0.6, 0.2, 0.2, 0.6])
+    totals = settings.totals(terms, pools, loads)
+    assert totals.tolist() == pytest.approx([-2.0, -1.4, -0.4, -1.1])
 
 
 def test_bad_rewards_are_refused_by_name() -> None:
@@ -206,7 +210,9 @@ def test_bad_rewards_are_refused_by_name() -> None:
         RewardSettings(by_pool={"tpu": {}})
     with pytest.raises(InputError, match="balance weighs nan"):
         RewardSettings(weights={"balance": float("nan")})
-    terms = np.zeros(NUM_TERMS)
-    terms[NAMES.index("energy")] = np.nan
+    with pytest.raises(InputError, match=r"low 0\.9 and high 0\.8 are not in order"):
+        RewardSettings(low=0.9)
+    terms = np.zeros((1, NUM_TERMS))
+    terms[0, NAMES.index("energy")] = np.nan
     with pytest.raises(TrainingError, match="'energy' is not a number"):
-        RewardSettings().total(terms, None, 0.5)
+        RewardSettings().totals(terms, np.array([NO_POOL]), np.array([0.5]))

@@ -9,7 +9,12 @@ from dagsail.training import returns
 from dagsail.training.rollouts import Rollouts
 
 
-def rollouts(rewards: list[list[float]], starts: list[int], due: list[float]) -> Rollouts:
+def rollouts(
+    rewards: list[list[float]],
+    starts: list[int],
+    due: list[float],
+    extras: list[float] | None = None,
+) -> Rollouts:
     size = len(rewards)
     return Rollouts(
         asked={},
@@ -17,6 +22,7 @@ def rollouts(rewards: list[list[float]], starts: list[int], due: list[float]) ->
         logs=np.zeros(size, np.float32),
         values=np.zeros(size, np.float32),
         rewards=np.array(rewards),
+        extras=np.zeros(size) if extras is None else np.array(extras),
         times_s=np.arange(size, dtype=np.float64),
         starts=np.array(starts),
         reference_s=np.ones(len(due)),
@@ -37,6 +43,19 @@ def test_aims_are_measured_by_what_the_replicas_pay_for_them() -> None:
         -4 / 6 * 0.5 + 1 / 4 * 0.25,
     ]
     assert returns.scaled_rewards(played, objectives, 2) == pytest.approx(expected)
+
+
+def test_what_counts_beside_the_aims_is_measured_by_completion() -> None:
+    rewards = [[-1.0, 0, -8, 0], [-3.0, 1, 0, 0], [-4.0, -1, -8, 0], [-4.0, 1, 0, 0]]
+    played = rollouts(rewards, [0, 2, 4], [2.0, 2.0], [-6.0, 0.0, 3.0, 0.0])
+    nothing = np.zeros((2, 4), np.float32)
+    assert returns.scaled_rewards(played, nothing, 2) == pytest.approx([-1.0, 0.0, 0.5, 0.0])
+    completion = [row[0] for row in rewards]
+    alike = rollouts(rewards, [0, 2, 4], [2.0, 2.0], completion)
+    aim = np.tile(np.array([1, 0, 0, 0], np.float32), (2, 1))
+    assert returns.scaled_rewards(alike, nothing, 2) == pytest.approx(
+        returns.scaled_rewards(rollouts(rewards, [0, 2, 4], [2.0, 2.0]), aim, 2)
+    )
 
 
 def test_rewards_fade_with_simulated_time_and_end_with_the_episode() -> None:

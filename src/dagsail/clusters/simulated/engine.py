@@ -30,6 +30,7 @@ DECIDE: Final = 0
 DONE: Final = 1
 STUCK: Final = 2
 LOG_FULL: Final = 3
+PASSED: Final = 4
 
 UNLIMITED: Final = 2**31 - 1
 _MANY_EVICTIONS: Final = 100
@@ -49,30 +50,39 @@ def advance(snapshot: Snapshot, world: World) -> int:
 
     After LOG_FULL, a further call goes on within the same instant.
     """
+    code = PASSED
+    while code == PASSED:
+        code = next_instant(snapshot, world)
+    return code
+
+
+@kernel
+def next_instant(snapshot: Snapshot, world: World) -> int:
+    """As `advance`, for one instant; PASSED if no decision helps at it."""
     law = world.law[0]
     status = snapshot.status[0]
-    while True:
-        if law.tasks_left == 0:
-            return DONE
-        if law.in_instant == 0:
-            if not _may_go_on(snapshot, world):
-                return STUCK
-            status.now_s = world.timers[world.timer_heap[0]].time_s
-            law.in_instant = 1
-        # 1. Everything that happens at this instant.
-        if not _fire_all(snapshot, world):
-            return LOG_FULL
-        law.in_instant = 0
-        law.num_instants += 1
-        # 2. Does that change anything for a decision?
-        if status.num_ready > 0 and (status.changed == 1 or status.has_waiting == 1):
-            if law.ages:
-                fairness.age(snapshot, world)
-            status.changed = 0
-            status.stamp += 1
-            status.num_placed = 0
-            status.wake_s = math.inf
-            return DECIDE
+    if law.tasks_left == 0:
+        return DONE
+    if law.in_instant == 0:
+        if not _may_go_on(snapshot, world):
+            return STUCK
+        status.now_s = world.timers[world.timer_heap[0]].time_s
+        law.in_instant = 1
+    # 1. Everything that happens at this instant.
+    if not _fire_all(snapshot, world):
+        return LOG_FULL
+    law.in_instant = 0
+    law.num_instants += 1
+    # 2. Does that change anything for a decision?
+    if status.num_ready == 0 or (status.changed == 0 and status.has_waiting == 0):
+        return PASSED
+    if law.ages:
+        fairness.age(snapshot, world)
+    status.changed = 0
+    status.stamp += 1
+    status.num_placed = 0
+    status.wake_s = math.inf
+    return DECIDE
 
 
 @kernel

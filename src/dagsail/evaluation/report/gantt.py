@@ -6,11 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from dagsail.clusters.simulated.cluster import Run
-from dagsail.domain.errors import OutputError
 from dagsail.evaluation.occupation import occupation
 from dagsail.evaluation.report import gantt_bands, gantt_bars
-from dagsail.evaluation.report.render import html, png, svg
-from dagsail.files import writing
+from dagsail.evaluation.report.render import write_chart
 
 if TYPE_CHECKING:
     import altair as alt
@@ -43,12 +41,4 @@ def write_gantt(run: Run, path: Path) -> None:
     Raises:
         OutputError: on another suffix, or if the file cannot be written.
     """
-    renderers = {".png": png, ".svg": svg, ".html": html}
-    render = renderers.get(path.suffix.lower())
-    if render is None:
-        raise OutputError(
-            f"{path}: a Gantt chart cannot be written as '{path.suffix}';"
-            f" allowed are {', '.join(renderers)}"
-        )
-    with writing(path, "wb") as stream:
-        stream.write(render(gantt(run).to_dict()))
+    write_chart(lambda: gantt(run).to_dict(), path)

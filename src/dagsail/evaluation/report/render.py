@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final
+
+from dagsail.domain.errors import OutputError
+from dagsail.files import writing
 
 Spec = dict[str, Any]
 """A chart as plain objects, as Vega-Lite reads it."""
@@ -36,6 +41,23 @@ def html(spec: Spec) -> bytes:
         {**spec, "background": "white"}, vl_version=_version(), bundle=True, renderer="canvas"
     )
     return page.encode()
+
+
+def write_chart(draw: Callable[[], Spec], path: Path) -> None:
+    """Draw a chart as `.png`, `.svg` or `.html`, by the suffix of the path.
+
+    Raises:
+        OutputError: on another suffix, or if the file cannot be written.
+    """
+    renderers = {".png": png, ".svg": svg, ".html": html}
+    render = renderers.get(path.suffix.lower())
+    if render is None:
+        raise OutputError(
+            f"{path}: a chart cannot be written as '{path.suffix}';"
+            f" allowed are {', '.join(renderers)}"
+        )
+    with writing(path, "wb") as stream:
+        stream.write(render(draw()))
 
 
 @functools.cache

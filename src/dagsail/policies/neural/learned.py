@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import functools
 import hashlib
+import math
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
@@ -34,7 +35,7 @@ class State:
 
     Attributes:
         memory: of the scorer that chooses candidates.
-        question: the observation, one row; `asked` are the arrays of it, and the objective.
+        question: the observation, one row; `asked` are the arrays of it.
         logs: log-probabilities of the actions at the last question. (NUM_ACTIONS,)
         value: the critic's value there; NaN before the first.
     """
@@ -76,13 +77,13 @@ class Learned:
         self.objective = bundle.objective if objective is None else objective
         self.sampling = bundle.spec.sampling if sampling is None else sampling
         self.model = Model(bundle)
-        self._prepare = preparing(blend(bundle.weights, self.objective))
+        self.weights = blend(bundle.weights, self.objective)
+        self._prepare = preparing(self.weights)
 
     def prepare(self, snapshot: Snapshot, seed: int) -> State:
         """A fresh state for one run."""
         question = observation.make_observation(1)
-        asked = {**arrays_of(question), "objective": self.objective[None]}
-        return State(self._prepare(snapshot, seed), question, asked)
+        return State(self._prepare(snapshot, seed), question, arrays_of(question))
 
     def decide(self, snapshot: Snapshot, state: State, limit: int) -> int:
         """Place up to `limit` ready tasks; returns how many."""
@@ -90,11 +91,30 @@ class Learned:
         while placed < limit and snapshot.status[0]["num_ready"] > 0:
             if observation.observe(snapshot, state.memory, state.question, 0) == 0:
                 break
-            logs, values = self.model(state.asked)
-            state.logs, state.value = logs[0], float(values[0])
-            action = self._draw(state.logs, state.asked)
+            action, state.logs, state.value = self.answer(state.asked)
             placed += observation.act(snapshot, state.memory, state.question, 0, action)
         return placed
+
+    def answer(self, asked: dict[str, NDArray[Any]]) -> tuple[int, NDArray[np.float32], float]:
+        """The action for one question, the log-probabilities of all, and the critic's value.
+
+        Args:
+            asked: arrays of an observation of one row.
+        """
+        question = {**asked, "objective": self.objective[None]}
+        logs, values = self.model(question)
+        return self._draw(logs[0], question), logs[0], float(values[0])
+
+    def pressure(self, value: float) -> float:
+        """How hard pressed the cluster is, by the critic's value: 0 at ease, 1 as bad as ever seen.
+
+        It is 1 less the quantile of the value among those of the bundle's validation, which were
+        taken with the bundle's own objective: NaN for another one, or without any.
+        """
+        quantiles = self.bundle.spec.value_quantiles
+        if not quantiles or not np.array_equal(self.objective, self.bundle.objective):
+            return math.nan
+        return 1.0 - float(np.interp(value, quantiles, np.linspace(0.0, 1.0, len(quantiles))))
 
     def scores(self, snapshot: Snapshot, state: State, task: int) -> NDArray[np.float64]:
         """Log-probability of each node at the last question, NaN where it was not offered. (N,)."""

@@ -23,8 +23,10 @@ from dagsail.policies.scoring.schema import (
     NUM_PAIR,
     NUM_TASK,
     NUM_WAIT,
+    WAIT,
 )
 from dagsail.policies.scoring.scorer import SHORT_LIST, order
+from dagsail.policies.scoring.weights import Weights
 from dagsail.scheduling import arbiter, estimates, queue
 from dagsail.scheduling.constraints import legality
 from dagsail.scheduling.listing import Memory
@@ -38,6 +40,7 @@ NUM_ACTIONS: Final = MAX_TASKS * NUM_CHOICES
 
 _PER_SHAPE: Final = 3
 """First tasks of each shape that are offered."""
+_GAIN: Final = [feature.name for feature in WAIT].index("gain")
 _PATIENCE: Final = 20.0
 """A busy node is worth a thought if it ends the task in at most so many times the time from now."""
 
@@ -288,6 +291,16 @@ def act(snapshot: Snapshot, memory: Memory, out: Observation, row: int, action: 
         queue.pass_over(snapshot, task)
         return False
     return arbiter.place_group(snapshot, task, out.node_ids[row, place, choice])
+
+
+def scorer_actions(asked: Observation, weights: Weights) -> NDArray[np.int64]:
+    """What a scorer of these weights, which also chose the candidates, would do. (B,).
+
+    The first task, which waits if the scorer would let it and else takes its first node.
+    """
+    patience = asked.waits[:, 0] @ weights[-NUM_WAIT:].astype(np.float32)
+    waits = asked.legal[:, 0, MAX_NODES] & (patience > 0) & (asked.waits[:, 0, _GAIN] > 0)
+    return np.where(waits, MAX_NODES, 0)
 
 
 def arrays_of(observation: Observation) -> dict[str, Any]:

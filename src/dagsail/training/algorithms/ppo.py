@@ -102,7 +102,8 @@ def collect(
         objectives += [drawn_objective(bench.spec.objective, episode)] * settings.replicas
     shares = np.array(objectives)
     generator = torch.Generator().manual_seed(_mixed(seed))
-    rollouts = play(network, weights, simulations, shares, generator, exploration)
+    reward = bench.spec.rewards.settings()
+    rollouts = play(network, weights, simulations, shares, generator, exploration, reward)
     scaled = returns.scaled_rewards(rollouts, shares, settings.replicas)
     ahead, advantages = _advantages(rollouts, scaled, settings)
     bench.kept["played"] = _tensors(rollouts, ahead, advantages, exploration)
