@@ -50,8 +50,8 @@ METRICS: Final = ("jct_mean_s", *RATIOS, *SHARES)
 CLUSTERS: Final = ("edge", "mixed", "large")
 LOADS: Final = (0.6, 0.9, 1.2, "burst")
 RECIPES: Final = ("recipe:montage:100", "recipe:blast:100", "recipe:epigenomics:100")
-LARGE_FACTOR: Final = 4
-"""So many times the workflows on `large`, where a queue takes longer to form."""
+SHARE: Final = {"edge": 0.25, "mixed": 0.5, "large": 2.0}
+"""Of a family's usual number of workflows: on more nodes it takes more until a queue forms."""
 
 Found = dict[str, Any]
 """A case and what came of it, as plain objects."""
@@ -96,8 +96,8 @@ def scenario_of(load: float | str) -> Scenario:
 def compare(case: Case) -> Comparison:
     source = [case.source]
     if case.source in DEFAULT_COUNTS:
-        count = DEFAULT_COUNTS[case.source] * (LARGE_FACTOR if case.cluster == "large" else 1)
-        source = [f"{case.source}:{count}"]
+        count = DEFAULT_COUNTS[case.source] * SHARE.get(case.cluster, 1.0)
+        source = [f"{case.source}:{round(count)}"]
     elif Path(case.source).is_dir():
         source = sorted(str(path) for path in Path(case.source).glob("*.json*"))
     return dagsail.compare(

@@ -24,7 +24,10 @@ from dagsail.evaluation.statistics import compare_paired
 from dagsail.policies import policy
 from dagsail.workloads.families import FAMILIES
 
-ESTIMATE_POLICIES = ("fifo", "round-robin", "min-min", "heft", "heft-static", "kube-default@1.36")
+ESTIMATE_POLICIES = (
+    "fifo", "round-robin", "min-min", "heft", "heft-static", "kube-default@1.36", "scorer",
+    "learned",
+)  # fmt: skip
 BURST_POLICIES = ("fifo", "least-remaining-work", "deadline-slack", "heft", "kube-default@1.36")
 LOAD = 0.7
 NOISE = 0.4

@@ -17,6 +17,7 @@ for _name, _module, _summary in (
     ("random", "random", "a random node with room"),
     ("sjf", "sjf", "shortest task first, where it finishes earliest"),
     ("least-remaining-work", "least_remaining_work", "workflow with the least work left first"),
+    ("fair", "fair", "workflow that holds least first (dominant resource fairness)"),
     ("critical-path", "critical_path", "longest path behind it first, earliest finish"),
     ("deadline-slack", "deadline_slack", "least slack to the deadline first, earliest finish"),
     ("min-min", "min_min", "of all ready tasks, the one that can finish first"),
