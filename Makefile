@@ -43,9 +43,9 @@ test-all: test ## the quick tests, then the slow ones
 docs: setup ## the documentation in docs/_build/html; warnings are errors
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
 
-# learned.py and pareto.py simulate for hours: run them by themselves.
+# learned.py, pareto.py and tpch.py simulate for hours: run them by themselves.
 bench: setup ## the benchmarks behind the tables in docs/benchmarks.md
-	@set -e; for script in $(filter-out %/learned.py %/pareto.py,$(wildcard benchmarks/[a-z]*.py)); do echo "== $$script"; $(BIN)/python $$script; done
+	@set -e; for script in $(filter-out %/learned.py %/pareto.py %/tpch.py,$(wildcard benchmarks/[a-z]*.py)); do echo "== $$script"; $(BIN)/python $$script; done
 
 lock: ## resolve requirements.lock anew after a change of dependencies in pyproject.toml
 	$(UV) pip compile pyproject.toml --quiet --universal --generate-hashes --no-emit-index-url \

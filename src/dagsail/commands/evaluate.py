@@ -56,7 +56,9 @@ def evaluate(
 
     name = "learned" if str(bundle) == "learned" else f"{bundle.parent}/{bundle.name}"
     rules = [rule for rule in DEFAULT_POLICIES if rule not in ("learned", "scorer")]
-    policies = compose.policies_of([*rules, "scorer", name])
+    weighed = "+".join(f"{aim}={weight}" for aim, weight in _COMPOSITE.items())
+    ours = ("scorer", name)
+    policies = compose.policies_of([*rules, *ours, *(f"{one}:{weighed}" for one in ours)])
     if scenario_path is None:
         settings["noise"] = _NOISE if settings["noise"] is None else settings["noise"]
         if settings["load"] is None and settings["arrivals"] in (None, "poisson"):
@@ -78,8 +80,16 @@ def evaluate(
             comparison = run_comparison(setup, policies, seeds, compose.DEFAULT_REFERENCE, tell)
         reference = compose.DEFAULT_REFERENCE
         found += [
-            judge(comparison, setup.sources[0], policy, rules, reference, objective)
-            for policy in ("scorer", name)
+            judge(
+                comparison,
+                setup.sources[0],
+                policy,
+                rules,
+                reference,
+                objective,
+                f"{policy}:{weighed}",
+            )
+            for policy in ours
         ]
     if as_json:
         write_json({"objective": _COMPOSITE, "judgements": [one.to_json() for one in found]}, "-")
@@ -90,7 +100,7 @@ def evaluate(
     click.echo(
         "Bound: mean JCT over its lower bound. Ratios with 95 % intervals over seeds, below 1 is"
         f" better: to the best rule, known afterwards, and to {compose.DEFAULT_REFERENCE}.\n"
-        f"Composite: {weights}, to the rule that is best by it."
+        f"Composite: {weights}, to the rule that is best by it; the policy has it as its objective."
     )
 
 

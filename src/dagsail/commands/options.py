@@ -178,6 +178,14 @@ def overrides(settings: dict[str, Any]) -> Overrides:
     return Overrides(**{name: settings[name] for name in names})
 
 
+seed = click.option(
+    "--seed",
+    type=Whole(0, MAX_SEED),
+    metavar="N",
+    default=0,
+    show_default=True,
+    help="Of everything random: families, arrivals, true run times, faults.",
+)
 seeds = click.option(
     "--seeds",
     type=Whole(1, 10_000),

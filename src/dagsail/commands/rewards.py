@@ -29,14 +29,7 @@ if TYPE_CHECKING:
     help="'learned', 'scorer', a bundle's folder or a file of weights.",
 )
 @options.world
-@click.option(
-    "--seed",
-    type=options.Whole(0, options.MAX_SEED),
-    metavar="N",
-    default=0,
-    show_default=True,
-    help="Of everything random: families, arrivals, true run times, faults.",
-)
+@options.seed
 @click.option(
     "--config",
     type=click.Path(path_type=Path),

@@ -27,14 +27,7 @@ if TYPE_CHECKING:
     help="Which policy decides ('dagsail policies').",
 )
 @options.world
-@click.option(
-    "--seed",
-    type=options.Whole(0, options.MAX_SEED),
-    metavar="N",
-    default=0,
-    show_default=True,
-    help="Of everything random: families, arrivals, true run times, faults.",
-)
+@options.seed
 @options.gantt
 @options.timeline
 @click.option(

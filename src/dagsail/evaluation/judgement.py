@@ -76,6 +76,7 @@ def judge(
     rules: Sequence[str],
     reference: str,
     objective: Objective,
+    by_objective: str | None = None,
 ) -> Judgement:
     """Judge a policy by the runs of a comparison.
 
@@ -86,11 +87,14 @@ def judge(
         rules: of which the best is chosen afterwards, one for all seeds.
         reference: what users have now.
         objective: weights of the composite.
+        by_objective: the policy with these weights as its own objective, whose composite is judged;
+            None: `policy` itself.
     """
+    weighed = policy if by_objective is None else by_objective
     jct_s = {name: comparison.estimate(name, "jct_mean_s").mean for name in comparison.policies}
     best = min(rules, key=lambda name: jct_s[name])
     composites = {
-        name: comparison.composite(name, objective, reference) for name in (*rules, policy)
+        name: comparison.composite(name, objective, reference) for name in (*rules, weighed)
     }
     best_composite = min(rules, key=lambda name: float(composites[name].mean()))
     return Judgement(
@@ -104,7 +108,7 @@ def judge(
         against_best=comparison.paired(policy, "jct_mean_s", best),
         against_reference=comparison.paired(policy, "jct_mean_s", reference),
         best_composite=best_composite,
-        composite=compare_paired(composites[policy], composites[best_composite], "lower"),
+        composite=compare_paired(composites[weighed], composites[best_composite], "lower"),
     )
 
 

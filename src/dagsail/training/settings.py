@@ -49,6 +49,8 @@ class WorldSettings(Strict, frozen=True, kw_only=True):
     """Share of worlds in which nodes fail, each about once a day, less often if tasks are long."""
     burst_ratio: Share = 0.15
     """Share of worlds in which workflows arrive in bursts."""
+    wide_ratio: Share = 0.15
+    """Share of worlds with workflows of wide stages, as analytics has, instead of a family."""
     min_types: Count = 2
     """Fewest types of machines in a cluster."""
     max_types: Count = 5

@@ -19,6 +19,7 @@ from dagsail.domain.cluster import HOSTNAME_LABEL, RACK_LABEL, ZONE_LABEL, Clust
 from dagsail.domain.scenario import Arrivals, Faults, Runtimes, Scenario
 from dagsail.domain.workflow import Arrival, Workflow
 from dagsail.training.settings import WorldSettings
+from dagsail.training.stage_graphs import stage_graphs
 from dagsail.workloads.fitting import fitted
 from dagsail.workloads.formats import read_workflows
 from dagsail.workloads.workload import FamilyShare, Workload
@@ -27,6 +28,8 @@ FIRST_SEED: Final = 1_000_000
 FIRST_VALIDATION: Final = 900_000_000
 """Episodes from here on are for validation; no training gets there."""
 
+WIDE_COUNT: Final = 40
+"""Workflows of a world of stage graphs."""
 _SPREAD: Final = 0.3
 """Of the logarithms of drawn speeds and prices."""
 _FEWEST: Final = 10
@@ -67,7 +70,7 @@ class Worlds:
         workload = self._workload(episode, cluster, seed, min(limits, default=None))
         settings = scenario.arrivals
         if workload.workflows and not self._own:
-            settings = replace(settings, num_workflows=self._family(episode)[1])
+            settings = replace(settings, num_workflows=self._count(episode))
         arrivals = workload.arrivals(workload.settle(settings), cluster, seed).arrivals
         if scenario.faults.node_mtbf_s > 0.0:
             scenario = _survivable(scenario, arrivals)
@@ -79,7 +82,9 @@ class Worlds:
         workload = Workload(self._own)
         if not self._own:
             workload = Workload(families=(FamilyShare(*self._family(episode)),))
-        if max_tasks is None and not self._own:
+        if self._is_wide(episode):
+            workload = Workload(stage_graphs(seed, self._count(episode)))
+        elif max_tasks is None and not self._own:
             return workload
         pool = fitted(workload.pool(seed, cluster), cluster)
         if max_tasks is None:
@@ -88,6 +93,17 @@ class Worlds:
         if len(small) < _FEWEST:
             small = sorted(pool, key=lambda workflow: len(workflow.tasks))[:_FEWEST]
         return Workload(tuple(small))
+
+    def _is_wide(self, episode: int) -> bool:
+        """Whether stage graphs stand in for the family; by a draw that moves no other."""
+        if self._own:
+            return False
+        rng = np.random.default_rng([FIRST_SEED + episode, 0x31])
+        return bool(rng.random() < self._settings.wide_ratio)
+
+    def _count(self, episode: int) -> int:
+        """Workflows of the world."""
+        return WIDE_COUNT if self._is_wide(episode) else self._family(episode)[1]
 
     def _family(self, episode: int) -> tuple[str, int]:
         families = list(self._settings.families.items())

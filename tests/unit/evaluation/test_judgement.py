@@ -64,6 +64,21 @@ def test_the_best_rule_is_one_for_all_seeds() -> None:
     assert judged.composite.ratio == pytest.approx(1.0)
 
 
+def test_the_composite_is_that_of_the_policy_which_has_it_as_its_objective() -> None:
+    found = comparison(
+        {
+            "kube": {"jct_mean_s": [30.0, 50.0], "jct_bound_s": [10.0, 10.0]},
+            "mine": {"jct_mean_s": [12.0, 18.0], "cost_usd": [8.0, 8.0]},
+            "mine:cost=1": {"jct_mean_s": [40.0, 60.0], "cost_usd": [0.5, 0.5]},
+        }
+    )
+    objective = objective_of({"cost": 1})
+    judged = judge(found, "here", "mine", ("kube",), "kube", objective, "mine:cost=1")
+    plain = judge(found, "here", "mine", ("kube",), "kube", objective)
+    assert judged.jct_s == plain.jct_s == 15.0
+    assert judged.composite.ratio == pytest.approx(plain.composite.ratio / 16)
+
+
 def test_command_judges_scorer_and_bundle(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["evaluate", "learned", "etl:3", "--cluster", "edge", "--seeds", "2"]
     assert command([*arguments, "--json"]) == 0

@@ -108,17 +108,20 @@ class Network(nn.Module):
         pair_view = _apply(self.pair_part, (pairs, nodes, spread), placeable)
         node_view = _mean(pair_view, placeable)
         crowd_view = _mean(task_view, offered)
-        weights = torch.split(objective @ self.by_aim, [NUM_TASK, NUM_PAIR, NUM_WAIT], dim=1)
-        task_weights, pair_weights, wait_weights = weights
+        # The scorer's sums are large beside what tells actions apart: single precision would show.
+        weights = objective.double() @ self.by_aim.double()
+        parts = torch.split(weights, [NUM_TASK, NUM_PAIR, NUM_WAIT], dim=1)
+        task_weights, pair_weights, wait_weights = parts
         # 2. Which task.
         crowd = crowd_view[:, None].expand_as(task_view)
         urgency = _apply(self.urgency, (task_view, node_view, crowd), offered)[..., 0]
-        urgency = urgency + (tasks * task_weights[:, None]).sum(dim=2)
+        urgency = urgency + (tasks.double() * task_weights[:, None]).sum(dim=2)
         task_log = _log_softmax(urgency, offered)
         # 3. Wait, or place it.
         patience = _apply(self.patience, (waits, task_view, node_view), legal[:, :, -1])[..., 0]
         is_loss = (waits[..., _GAIN] <= 0.0).to(waits.dtype)
-        patience = patience + (waits * wait_weights[:, None]).sum(dim=2) - self.no_gain * is_loss
+        patience = patience + (waits.double() * wait_weights[:, None]).sum(dim=2)
+        patience = patience - self.no_gain * is_loss
         patience = torch.where(legal[:, :, -1], patience, torch.full_like(patience, -1e9))
         wait_log = _log_sigmoid(patience)
         place_log = _log_sigmoid(-patience)
@@ -126,13 +129,13 @@ class Network(nn.Module):
         suitability = _apply(self.suitability, (pair_view, spread), placeable)[..., 0]
         bias = self.pool_bias(task_view)
         suitability = suitability + torch.gather(bias, 2, pools)
-        suitability = suitability + (pairs * pair_weights[:, None, None]).sum(dim=3)
+        suitability = suitability + (pairs.double() * pair_weights[:, None, None]).sum(dim=3)
         node_log = _log_softmax(suitability, placeable)
         # 5. All together.
         placing = (task_log + place_log)[:, :, None] + node_log
         waiting = (task_log + wait_log)[:, :, None]
         logs = torch.cat([placing, waiting], dim=2)
-        logs = torch.where(legal, logs, torch.full_like(logs, -torch.inf))
+        logs = torch.where(legal, logs, torch.full_like(logs, -torch.inf)).float()
         value = self.worth(torch.cat([crowd_view, node_view.mean(dim=1), surroundings], dim=1))
         return logs.flatten(1), value[:, 0]
 
