@@ -75,7 +75,7 @@ def rewards(
       dagsail rewards mixed:50 --policy scorer --config train.yaml --chart rewards.html
       dagsail rewards flow.yaml --json=terms.json
     """  # noqa: D301 (\b keeps lines as they are)
-    policies = compose.policies_of(compose.policy_names(policy_name))
+    policy = compose.only_policy(policy_name, "rewards")
     setup = compose.setup_of(files, cluster_name, scenario_path, options.overrides(settings))
     reward = _reward(config)
 
@@ -85,7 +85,7 @@ def rewards(
     simulation = Simulation(setup.arrivals(seed), setup.cluster, setup.scenario, seed)
     warn(setup.warnings)
     compile_kernels()
-    kept = ledger(simulation, policies[0], reward)
+    kept = ledger(simulation, policy, reward)
     title = f"{policy_name} on {setup.cluster.name}, {plural(len(kept.decisions), 'decision')}"
     if chart is not None:
         _draw(kept, title, chart)

@@ -10,10 +10,9 @@ import click
 from dagsail import compose
 from dagsail.commands import options
 from dagsail.commands.output import compile_kernels, warn
-from dagsail.domain.errors import InputError
 
 if TYPE_CHECKING:
-    from dagsail.scheduling.ports import Policy
+    pass
 
 
 @click.command(cls=options.JsonToFile, short_help="Run one policy; show metrics, draw, record.")
@@ -63,7 +62,7 @@ def simulate(
       dagsail simulate flow.json --cluster edge --policy heft --gantt gantt.html
       dagsail simulate mixed:100 --load 0.9 --noise 0.4 --seed 7 --timeline out.jsonl
     """  # noqa: D301 (\b keeps lines as they are)
-    policy = _only_policy(policy_name)
+    policy = compose.only_policy(policy_name, "simulate")
     overrides = options.overrides(settings)
     setup = compose.setup_of(files, cluster_name, scenario_path, overrides)
 
@@ -81,10 +80,3 @@ def simulate(
     keep(run, setup.warnings, timeline=timeline, gantt=gantt, json_target=json_target)
     if record is not None and json_target != "-":
         click.echo(f"written: {record}")
-
-
-def _only_policy(name: str) -> Policy:
-    names = compose.policy_names(name)
-    if len(names) > 1:
-        raise InputError("simulate runs one policy; 'dagsail compare' takes a list of them")
-    return compose.policies_of(names)[0]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
-from dagsail.compose.policies import policies_of, policy_names
+from dagsail.compose.policies import only_policy, policies_of, policy_names
 from dagsail.compose.sources import MAX_WORKFLOWS, cluster_of, is_name, workload_of
 from dagsail.domain.errors import InputError
 from dagsail.domain.scenario import ArrivalKind, Scenario
@@ -31,6 +31,7 @@ __all__ = [
     "Setup",
     "cluster_of",
     "is_name",
+    "only_policy",
     "policies_of",
     "policy_names",
     "reference_of",

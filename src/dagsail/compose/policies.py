@@ -42,6 +42,19 @@ def policy_names(text: str) -> tuple[str, ...]:
     return tuple(names)
 
 
+def only_policy(text: str, command: str) -> Policy:
+    """The one policy of that name, which a command runs.
+
+    Raises:
+        UnknownNameError: naming the near miss.
+        InputError: if the text names several, or as `policies_of`.
+    """
+    names = policy_names(text)
+    if len(names) > 1:
+        raise InputError(f"{command} runs one policy; 'dagsail compare' takes a list of them")
+    return policies_of(names)[0]
+
+
 def policies_of(names: Sequence[str]) -> list[Policy]:
     """The policies of these names.
 

@@ -110,6 +110,8 @@ class RewardSettings:
     high: float = 0.8
     by_class: bool = False
     limit: float | None = None
+    _table: NDArray[np.float64] = field(init=False, repr=False, compare=False)
+    """Weights by pool (the last: nothing was placed) and load: low, between, high."""
 
     def __post_init__(self) -> None:
         for pool in self.by_pool:
@@ -124,6 +126,9 @@ class RewardSettings:
                     raise InputError(f"reward: {name} weighs {weight}; expected a number")
         if not 0.0 <= self.low <= self.high:
             raise InputError(f"reward: low {self.low:g} and high {self.high:g} are not in order")
+        at = (self.low / 2.0, (self.low + self.high) / 2.0, self.high + 1.0)
+        table = np.array([[self.vector(pool, load) for load in at] for pool in (*POOLS, None)])
+        object.__setattr__(self, "_table", table)
 
     def vector(self, pool: str | None, load: float) -> NDArray[np.float64]:
         """Weights of all terms for a placement in a pool (None: nothing was placed) at a load."""
@@ -157,10 +162,8 @@ class RewardSettings:
     ) -> NDArray[np.float64]:
         """Each term times its weight; arguments as of `totals`. (D, NUM_TERMS)."""
         check(terms)
-        at = (self.low / 2.0, (self.low + self.high) / 2.0, self.high + 1.0)
-        weights = np.array([[self.vector(pool, load) for load in at] for pool in (*POOLS, None)])
         conditions = (loads >= self.low).astype(np.int64) + (loads > self.high)
-        return np.asarray(weights[pools, conditions] * terms)
+        return np.asarray(self._table[pools, conditions] * terms)
 
 
 def check(terms: NDArray[np.float64]) -> None:

@@ -46,14 +46,22 @@ def test_a_policy_decides_as_it_does_in_a_run_and_its_terms_add_up(policy: str) 
     run = simulation().run(found)
     placed = [decision for decision in played.decisions if decision.node is not None]
     assert len(placed) == run.num_decisions
-    last = run.attempts[np.argsort(run.attempts["start_s"], kind="stable")]
-    assert {one.task for one in placed} == {run.names.tasks[task] for task in last["task"]}
+    owner = run.snapshot.tasks["workflow"]
+    assert sorted((one.workflow, one.task, one.node) for one in placed) == sorted(
+        (run.names.workflows[owner[task]], run.names.tasks[task], run.names.nodes[node])
+        for task, node in run.attempts[["task", "node"]].tolist()
+    )
     sums = dict(zip(NAMES, played.terms.sum(axis=0).tolist(), strict=True))
     flows = run.snapshot.workflows
     total_s = float((flows["finish_s"] - flows["arrival_s"]).sum())
     assert -sums["completion"] * float(flows["critical_path_s"].mean()) == pytest.approx(total_s)
     spent = -(sums["cost_cpu"] + sums["cost_memory"] + sums["cost_gpu"])
     assert spent == pytest.approx(costs(occupation(run), run.snapshot).total_usd)
+
+
+def test_one_policy_at_a_time(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["rewards", "etl:1", "--policy", "scorer,learned"]) == 2
+    assert "rewards runs one policy; 'dagsail compare' takes a list" in capsys.readouterr().err
 
 
 def test_parts_are_weighted_terms_and_rewards_their_clipped_sums() -> None:

@@ -41,6 +41,7 @@ def decide(snapshot: Snapshot, memory: Memory, limit: int) -> int:
             _hold(snapshot, memory, task)
         else:
             snapshot.shapes[snapshot.tasks[task].shape].blocked = 1
+    queue.reorder(snapshot)
     return placed
 
 
@@ -56,7 +57,6 @@ def _hold(snapshot: Snapshot, memory: Memory, task: int) -> None:
 def _first(snapshot: Snapshot, memory: Memory) -> int:
     """Of all that may fit, a task of the workflow that holds least; starving ones before; or -1."""
     first = -1
-    first_share = math.inf
     for index in range(snapshot.status[0].num_active):
         shape = snapshot.active[index]
         if not queue.has_turn(snapshot, shape) or not legality.within_quota(snapshot, shape):
@@ -64,21 +64,10 @@ def _first(snapshot: Snapshot, memory: Memory) -> int:
         row = snapshot.shapes[shape]
         for position in range(row.queue_size):
             task = snapshot.queue[row.queue_start + position]
-            share = memory.table[snapshot.tasks[task].workflow].max()
-            if first < 0 or _goes_before(snapshot, task, share, first, first_share):
+            snapshot.tasks[task].key = memory.table[snapshot.tasks[task].workflow].max()
+            if first < 0 or queue.goes_before(snapshot, task, first):
                 first = task
-                first_share = share
     return first
-
-
-@kernel
-def _goes_before(snapshot: Snapshot, a: int, a_share: float, b: int, b_share: float) -> bool:
-    left, right = snapshot.tasks[a], snapshot.tasks[b]
-    if left.boost != right.boost:
-        return left.boost < right.boost
-    if a_share != b_share:
-        return a_share < b_share
-    return left.sequence < right.sequence
 
 
 @kernel
